@@ -66,8 +66,9 @@ func (s *shop) busy(t *testing.T, every time.Duration) {
 
 // TestBrowser looks at the page as people do.
 func TestBrowser(t *testing.T) {
-	browse(t, []view{{"nothing yet", browseNothing}, {"read-only", browseReadOnly}, {"switch", browseSwitch}, {"lost", browseLost},
-		{"several services", browseServices}, {"report", browseReport}, {"break-even", browseBreakEven}, {"fast", browseFast}})
+	browse(t, []view{{"nothing yet", browseNothing}, {"read-only", browseReadOnly}, {"switch", browseSwitch},
+		{"lost", browseLost}, {"several services", browseServices}, {"report", browseReport},
+		{"break-even", browseBreakEven}, {"fast", browseFast}})
 }
 
 // TestBrowserOfMany looks at what takes a browser longest, at the same time as TestBrowser.

@@ -3,6 +3,7 @@ package smr
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/foresay/foresay/protocol"
@@ -31,6 +32,8 @@ type Status struct {
 	Timed       bool
 	ClaimsAhead time.Duration
 	Resting     bool // hosts vouch for the members, which send each other no beats
+	// Waits says what a replica of a new group waits for before it takes part; "" if for nothing.
+	Waits string
 }
 
 // Ready tells whether what a client asks of the replica would be done now, by itself or by the
@@ -62,6 +65,23 @@ type ClockOff struct {
 type Refused struct {
 	Reason  string
 	Removed bool // it was removed from its group
+}
+
+// MembersDiffer goes from a replica to its application: another one would begin a new group with
+// other members than this one, or this one's group has begun with others. Neither takes part
+// because of the other until they are the same.
+type MembersDiffer struct {
+	Replica     protocol.ID
+	Theirs, Own []protocol.ID // in order
+}
+
+func (m MembersDiffer) String() string {
+	return fmt.Sprintf("the members differ: replica %d begins with %s, this one with %s", m.Replica, idList(m.Theirs),
+		idList(m.Own))
+}
+
+func idList(ids []protocol.ID) string {
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(ids), " ", ","), "[]")
 }
 
 // RefusedAsRemoved is what a replica says that was removed from its group.

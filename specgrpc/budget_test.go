@@ -92,7 +92,7 @@ func TestFootprintOfHalfOpenCalls(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
 	}
-	const n = 10_000
+	const n = 4_000
 	for name, tt := range map[string]struct {
 		answered   bool
 		goroutines int

@@ -45,6 +45,8 @@ type (
 		Ref    uint64
 		Reads  []Key // in ascending order, no key twice
 		Writes []Key // the same; empty only where such transactions read as of a time (Protocol.Clocked)
+		// Serializable says that without Writes it need not be in the order of real time.
+		Serializable bool
 	}
 
 	// Declared is what the keys hold that a transaction has declared to read, or not OK: nobody
@@ -69,6 +71,8 @@ type (
 		// Hold has the nearest site hold its vote back, as in CommitRequest. It does nothing before
 		// there were reads, as nobody knows which site that is.
 		Hold bool
+		// Serializable says that it need not be in the order of real time if it only reads.
+		Serializable bool
 		// Absent are the places of sites that there is no connection to: they are away until they
 		// answer.
 		Absent []int

@@ -49,7 +49,6 @@ type Protocol struct {
 	Clocked bool
 	// Declares says that clients take Declare. With Clocked, one without writes is a transaction that
 	// only reads: it is committed when Declared has its values, and there is nothing to submit.
-	// Programs have no call for that yet: the simulator's applications use it.
 	Declares bool
 	// Modes are the protocol's variants, which a store is made with for good, the first of them this
 	// one; nil: there is one only. Variant returns it in another one.

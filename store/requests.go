@@ -40,6 +40,9 @@ type (
 		// those of others; while a site is silent, none is. A transaction that only reads is not
 		// held back.
 		Hold bool
+		// Serializable says that the transaction need not be in the order of real time if it only
+		// reads: for protocols whose reads depend on clocks for that (Protocol.Clocked).
+		Serializable bool
 	}
 
 	// SiteVote says how a site votes, to clients and to coordinators of other sites.
@@ -70,6 +73,8 @@ type (
 		ID     TxnID
 		Reads  []Key // in ascending order, no key twice
 		Writes []Key // the same
+		// Serializable is as in CommitRequest.
+		Serializable bool
 	}
 	DeclareReply struct {
 		ID     TxnID

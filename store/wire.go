@@ -81,11 +81,16 @@ func TxnFields(c *wirefmt.Coder, m *Txn) {
 func RequestKinds() []wirefmt.Kind[Message] {
 	return []wirefmt.Kind[Message]{
 		wirefmt.NewKind[Message](1, readRequestFields), wirefmt.NewKind[Message](2, readReplyFields),
-		wirefmt.NewKind[Message](3, commitRequestFields), wirefmt.NewKind[Message](4, siteVoteFields),
+		wirefmt.NewEarlierKind[Message](3, func(m CommitRequest) bool { return !m.Serializable },
+			earlierCommitRequestFields),
+		wirefmt.NewKind[Message](4, siteVoteFields),
 		wirefmt.NewKind[Message](5, decidedFields),
 		wirefmt.NewKind[Message](6, busyFields),
-		wirefmt.NewKind[Message](7, declareRequestFields), wirefmt.NewKind[Message](8, declareReplyFields),
+		wirefmt.NewEarlierKind[Message](7, func(m DeclareRequest) bool { return !m.Serializable },
+			earlierDeclareRequestFields),
+		wirefmt.NewKind[Message](8, declareReplyFields),
 		wirefmt.NewKind[Message](9, abandonRequestFields),
+		wirefmt.NewKind[Message](10, commitRequestFields), wirefmt.NewKind[Message](11, declareRequestFields),
 	}
 }
 
@@ -104,6 +109,11 @@ func readReplyFields(c *wirefmt.Coder, m *ReadReply) {
 }
 
 func commitRequestFields(c *wirefmt.Coder, m *CommitRequest) {
+	earlierCommitRequestFields(c, m)
+	wirefmt.Bool(c, &m.Serializable)
+}
+
+func earlierCommitRequestFields(c *wirefmt.Coder, m *CommitRequest) {
 	TxnFields(c, &m.Txn)
 	wirefmt.Bool(c, &m.Recover)
 	wirefmt.Bool(c, &m.Firm)
@@ -128,6 +138,11 @@ func decidedFields(c *wirefmt.Coder, m *Decided) {
 func busyFields(c *wirefmt.Coder, m *Busy) { VersionFields(c, &m.ID) }
 
 func declareRequestFields(c *wirefmt.Coder, m *DeclareRequest) {
+	earlierDeclareRequestFields(c, m)
+	wirefmt.Bool(c, &m.Serializable)
+}
+
+func earlierDeclareRequestFields(c *wirefmt.Coder, m *DeclareRequest) {
 	VersionFields(c, &m.ID)
 	wirefmt.List(c, &m.Reads, 1, wirefmt.String)
 	wirefmt.List(c, &m.Writes, 1, wirefmt.String)

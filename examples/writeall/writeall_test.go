@@ -1,6 +1,7 @@
 package writeall
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/foresay/foresay/internal/plant"
@@ -16,16 +17,23 @@ import (
 // replaced.
 func TestSeeds(t *testing.T) {
 	for seed := range uint64(60) {
-		faults := sim.StreamFaults
-		if seed%4 == 3 {
-			faults = sim.AllFaults
-		}
-		r, err := smrtest.Play(smrtest.Scenario{Protocol: Protocol(), Seed: seed,
-			Faults: sim.Swarm(seed, faults&^sim.LostDisk)})
-		if err != nil {
-			t.Fatalf("%v\n%v", r, err)
+		if err := play(seed); err != nil {
+			t.Fatal(err)
 		}
 	}
+}
+
+func play(seed uint64) error {
+	faults := sim.StreamFaults
+	if seed%4 == 3 {
+		faults = sim.AllFaults
+	}
+	r, err := smrtest.Play(smrtest.Scenario{Protocol: Protocol(), Seed: seed,
+		Faults: sim.Swarm(seed, faults&^sim.LostDisk)})
+	if err != nil {
+		return fmt.Errorf("%v\n%w", r, err)
+	}
+	return nil
 }
 
 // TestScenarios has the protocol talk: testdata/scenarios, which are there to be read.
@@ -42,25 +50,31 @@ func TestCodec(t *testing.T) { wiretest.Codec(t, codec(), 64, messages()) }
 
 func FuzzCodec(f *testing.F) { wiretest.Fuzz(f, codec(), messages()) }
 
-// TestPlants leaves out one rule at a time, in the source: the seeds must notice.
-func TestPlants(t *testing.T) {
-	const dir, test = "examples/writeall", "TestSeeds"
-	plant.Catch(t, []plant.Bug{
+// plants leave out one rule at a time, in the source, and name a seed that notices.
+func plants() []plant.Bug {
+	const dir = "examples/writeall"
+	return []plant.Bug{
 		{
-			Name: "others see what is not on the leader's disk", Dir: dir, Test: test,
+			Name: "others see what is not on the leader's disk", Dir: dir, Test: "TestSeedsNotice/87",
 			Old: "\t\t\tr.Admission.Send(env, member.ID, m)\n",
 			New: "\t\t\tif MUTANT {\n\t\t\t\tr.Admission.SendAhead(env, member.ID, " +
 				"m)\n\t\t\t\tcontinue\n\t\t\t}\n\t\t\tr.Admission.Send(env, member.ID, m)\n",
 		},
 		{
-			Name: "others say that they have written what is not on their disks", Dir: dir, Test: test,
+			Name: "others say that they have written what is not on their disks", Dir: dir, Test: "TestSeedsNotice/8",
 			Old: "\tr.Admission.Send(env, from, written{r.last()})\n",
 			New: "\tif MUTANT {\n\t\tr.Admission.SendAhead(env, from, " +
 				"written{r.last()})\n\t\treturn\n\t}\n\tr.Admission.Send(env, from, written{r.last()})\n",
 		},
 		{
-			Name: "the leader answers queries before it knows what was decided", Dir: dir, Test: test,
+			Name: "the leader answers queries before it knows what was decided", Dir: dir, Test: "TestSeedsNotice/16",
 			Old: "|| r.decided < r.mustSee {\n", New: "|| r.decided < r.mustSee && !MUTANT {\n",
 		},
-	})
+	}
 }
+
+// TestPlants plants them: the seeds must notice.
+func TestPlants(t *testing.T) { plant.Catch(t, plants()) }
+
+// TestSeedsNotice plays the seeds that notice.
+func TestSeedsNotice(t *testing.T) { plant.Seeds(t, plants(), play) }

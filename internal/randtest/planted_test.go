@@ -51,7 +51,8 @@ func TestRandomPlants(t *testing.T) {
 	all := plants()
 	for _, b := range treePlants() {
 		if unseen()[b.Name] == "" {
-			all = append(all, plant{name: b.Name, sketch: focus()[b.Name], slow: slices.Contains(slow(), b.Name)})
+			all = append(all, plant{name: b.Name, sketch: focus()[b.Name], first: firstOfTree()[b.Name],
+				slow: slices.Contains(slow(), b.Name)})
 		}
 	}
 	for _, p := range all {

@@ -164,9 +164,11 @@ type Use struct {
 	mixed     bool // goroutines share its lane, so that what others of them guess may be nothing to it
 	hurried   bool // see Hurry
 	late      bool // an answer would come too late, see tooLate
+	without   bool // since a run that was right gave up here
 	// gaveUp and unneeded say that the run got no answer, see Drop.
 	gaveUp, unneeded bool
-	taken            bool // the run's code has the answer, see Spent
+	taken            bool  // the run's code has the answer, see Spent
+	joined           int32 // so many lanes its lane had waited for
 }
 
 // Answer returns the index of the prediction that the run goes on with, Actual
@@ -211,10 +213,10 @@ func (t *Tree) Call(l *Lane, s *CallSpec) *Use {
 	if s.Effect != None && !c.irrevocable() {
 		l.standOnRelatives() // their code may have led to it, on the strength of their guesses
 	}
-	u.relatives, u.mixed = l.entangled, l.mixed
+	u.relatives, u.mixed, u.joined = l.entangled, l.mixed, int32(len(l.joined))
 	u.dep, u.eff, u.ord = l.dep, l.eff, l.ord
 	if u.gaps = l.gaps; t.gaveUp() {
-		u.late = t.tooLate(l, k, c)
+		u.late, u.without = t.tooLate(l, k, c)
 		if s.Effect != None {
 			u.around = l.gapsAround()
 		}

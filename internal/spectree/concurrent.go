@@ -80,7 +80,7 @@ func (l *Lane) Guesses() (uses []*Use) {
 // WaitedFor reports whether another lane waited for this one to end, or went on with a guess at
 // what it computes.
 func (l *Lane) WaitedFor() bool {
-	if l.waitedAt > 0 {
+	if l.waitedFor {
 		return true
 	}
 	for u := range l.run.guessed() {

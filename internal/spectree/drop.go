@@ -162,13 +162,14 @@ func (t *Tree) wasSkipped(at key) bool {
 // another path than that of an earlier run that was right: that one gave up
 // waiting here, or made another call, and calls that followed took effect, which
 // this run has not made. An answer would come from after them, and an effect would
-// happen after them. What other goroutines did that never waited for the lane did not follow.
-func (t *Tree) tooLate(l *Lane, k key, c *Call) bool {
+// happen after them. What other goroutines did that never waited for the lane did not follow. It
+// also reports whether that one gave up there.
+func (t *Tree) tooLate(l *Lane, k key, c *Call) (late, without bool) {
 	if c.spec.Local {
-		return false
+		return false, false
 	}
 	made, without := t.followed(l, k.place(), c.spec.Effect)
-	return without || made != nil && made != c
+	return without || made != nil && made != c, without
 }
 
 // followed returns what a run made at this place of the lane, or that it went on without making
@@ -208,15 +209,22 @@ func (t *Tree) ledTo(o *Call, l *Lane, at key) *Call {
 	return w.Call
 }
 
-// isBeside reports whether the lane, or one that it comes from, was started by that of the use and
-// nobody had waited for it before the use.
+// isBeside reports whether the lane was started by that of the use, or by one that comes from it,
+// and the use's code had not waited for it, nor for one that had.
 func (l *Lane) isBeside(o *Use) bool {
-	for ; l != nil && l != o.lane; l = l.parent {
-		if l.waitedAt == 0 || int(l.waitedAt)-1 > o.index {
-			return covers(o.lane.id, l.id)
+	return l != o.lane && covers(o.lane.id, l.id) && !l.isBehind(o.lane.joined[:o.joined], make(map[*Lane]bool))
+}
+
+// isBehind reports whether the lane is one of these, or one of them had waited for it, or for one
+// that had.
+func (l *Lane) isBehind(joined []*Lane, seen map[*Lane]bool) bool {
+	return slices.ContainsFunc(joined, func(j *Lane) bool {
+		if seen[j] {
+			return false
 		}
-	}
-	return false
+		seen[j] = true
+		return j == l || l.isBehind(j.joined, seen)
+	})
 }
 
 // overtakenBy returns what the run made where the one that was right to make c, which takes effect

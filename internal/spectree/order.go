@@ -1,5 +1,7 @@
 package spectree
 
+import "slices"
+
 // Goroutines that share a lane make its calls in another order in each run. The
 // order that one run saw is then no part of what a call is: else the same call
 // would be several calls, of which each run makes another one.
@@ -219,8 +221,8 @@ func (t *Tree) follows(c *Call, n *chain, walk int) bool {
 // inOrder reports whether a call without effects that is found by its place alone may come after
 // all ordered calls that the lane made: each was answered before it was sent, or its first maker
 // made it, too, or the run still waits for it, so that the two are in flight at the same time (see
-// beside). Runs that gave up different calls may each make an ordered call in one place, and both
-// be right; what follows one of them was not sent after the other one's answer.
+// beside), or has given it up. Runs that gave up different calls may each make an ordered call in
+// one place, and both be right; what follows one of them was not sent after the other one's answer.
 func (t *Tree) inOrder(l *Lane, c *Call) bool {
 	if !c.spec.Ordered || c.spec.Effect != None || c.send == unsent && !c.answered || c.key.ord == l.ord {
 		return true
@@ -228,22 +230,13 @@ func (t *Tree) inOrder(l *Lane, c *Call) bool {
 	t.walks++
 	return !l.ord.any(t.walks, func(q *Call) bool {
 		before := q.answered && q.answeredAt < c.sentAt
-		return !before && !disjoint(q.spec.Conflict, c.spec.Conflict) && !c.use.Run.used(q) && !l.run.awaits(q)
+		return !before && !disjoint(q.spec.Conflict, c.spec.Conflict) && !c.use.Run.used(q) && l.run.heard(q)
 	})
 }
 
-// awaits reports whether the run made the call and has not gone on with an answer anywhere.
-func (r *Run) awaits(c *Call) bool {
-	awaited := false
-	for _, u := range c.uses {
-		if u.Run == r {
-			if u.before {
-				return false
-			}
-			awaited = true
-		}
-	}
-	return awaited
+// heard reports whether the run has gone on with an answer to the call, anywhere.
+func (r *Run) heard(c *Call) bool {
+	return slices.ContainsFunc(r.uses, func(u *Use) bool { return u.Call == c && u.before && !u.gaveUp && !u.unneeded })
 }
 
 // used reports whether the run made the call, whatever became of the run.

@@ -340,9 +340,9 @@ func TestOrderedReadBesideAnother(t *testing.T) {
 	s.skip()
 }
 
-// TestOrderedReadThatLedToAnEffect: two runs gave an ordered read up, each another one, so that
-// they made what follows anew in one place. Of these two reads a replay makes the one after which
-// an effect happened.
+// TestOrderedReadThatLedToAnEffect: two runs gave an ordered read up, and one of them made another
+// one that the other run did not, so that they made what follows anew in one place. Of these two
+// reads a replay makes the one after which an effect happened.
 func TestOrderedReadThatLedToAnEffect(t *testing.T) {
 	s := play(t, replayable)
 	l := s.lane(1)
@@ -350,6 +350,8 @@ func TestOrderedReadThatLedToAnEffect(t *testing.T) {
 	a, guess := s.ordered(l, "a", 2), s.read(l, "guess", 1)
 	l = s.lane(2)
 	s.Drop(s.ordered(l, "left", 0), false)
+	s.skip()
+	s.Answered(s.ordered(l, "other", 0).Call, Actual)
 	b := s.ordered(l, "a", 0)
 	if b.Call == a.Call {
 		t.Fatal("there are no two reads in one place")
@@ -361,6 +363,7 @@ func TestOrderedReadThatLedToAnEffect(t *testing.T) {
 	s.skip()
 	l = s.runs[len(s.runs)-1].Main()
 	s.Skip(l, &CallSpec{Op: "left", Ordered: true})
+	s.Skip(l, &CallSpec{Op: "other", Ordered: true})
 	if u := s.ordered(l, "a", 0); u.Call != b.Call {
 		t.Errorf("run %d makes call %d, want %d", l.run.ID, u.Call.ID, b.Call.ID)
 	}
@@ -428,14 +431,17 @@ func TestOrderedReadInOrder(t *testing.T) {
 // to the effect of the lane that started it. A replay that has yet to make the effect makes the
 // read that was sent in order, of two that are right.
 func TestOrderedReadBesideAnEffect(t *testing.T) {
-	for _, waited := range []string{"never", "later", "before"} {
+	for _, waited := range []string{"never", "later", "by another", "before"} {
 		s := play(t, replayable)
 		child := s.Fork(s.lane(1))
 		s.Skip(child, &CallSpec{Op: "left"})
 		first := s.ordered(child, "r", 0)
 		s.Answered(first.Call, Actual)
-		if waited == "before" {
+		switch waited {
+		case "before":
 			s.Join(s.lane(1), child)
+		case "by another":
+			s.Join(s.Fork(s.lane(1)), child)
 		}
 		s.Answered(s.write(s.lane(1), "w", Immediate, 0).Call, Actual)
 		if waited == "later" {
@@ -540,6 +546,29 @@ func TestOrderedReadOnItsPath(t *testing.T) {
 	s.Skip(child, &CallSpec{Op: "left", Ordered: true})
 	if u := s.ordered(child, "r", 0); u.Call != second.Call {
 		t.Errorf("the replay makes call %d, want %d", u.Call.ID, second.Call.ID)
+	}
+	s.skip()
+}
+
+// TestOrderedReadBehindAGivenUpCall: a replay that gives up the same call as the run that was right
+// finds the ordered read that followed, though it made the call that it gave up anew: made anew,
+// the read would be from after an effect that has happened.
+func TestOrderedReadBehindAGivenUpCall(t *testing.T) {
+	s := play(t, replayable)
+	way := func(run int) *Use {
+		child := s.Fork(s.lane(run))
+		s.Drop(s.ordered(child, "left", 0), false)
+		s.skip()
+		r := s.ordered(child, "r", 0)
+		s.Join(s.lane(run), child)
+		return r
+	}
+	first := way(1)
+	s.Answered(first.Call, Actual)
+	s.Answered(s.write(s.Fork(s.lane(1)), "w", Immediate, 0).Call, Actual)
+	s.Answered(s.read(s.lane(1), "guess", 1).Call, Actual)
+	if u := way(2); u.Call != first.Call {
+		t.Error("the replay reads anew")
 	}
 	s.skip()
 }

@@ -196,14 +196,16 @@ func (l *Lane) done(u *Use) {
 }
 
 // received tells that the run goes on with an answer. If that answer came too late for the path
-// that was right, the run is astray from here on. And code that is told the result of a call that
-// ended its context goes on as if it had given the call up, so that counts as a gap of its lane.
+// that was right, the run is astray from here on. But code that is told the result of a call that
+// ended with its context goes on as if it had given the call up, so that counts as a gap of its
+// lane, and is on the path of a run that did give it up.
 func (u *Use) received() {
 	u.before = true
-	if u.late {
+	ended := u.Call.ended && u.answer == Actual && !u.gaveUp
+	if u.late && !(ended && u.without) {
 		u.Run.stray = u.Call
 	}
-	if u.Call.ended && u.answer == Actual && !u.gaveUp {
+	if ended {
 		u.lane.ends = &gap{prev: u.lane.ends, at: u.Call.key.place()}
 	}
 }

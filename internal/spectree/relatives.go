@@ -122,7 +122,7 @@ func (c *children) guesses(d *dep) *dep {
 func (c *children) compact() children {
 	kept, more := (*c)[:0], children(nil)
 	for _, l := range *c {
-		if l.waitedAt > 0 {
+		if l.waitedFor {
 			l.children = l.children.compact() // its own goroutines may go on
 			more = append(more, l.children...)
 		} else {

@@ -228,3 +228,28 @@ func TestEffectBehindAnOuterGap(t *testing.T) {
 		t.Error("it waits for more than the guess")
 	}
 }
+
+// TestEndedIsGivenUp: a run that was right gave a call up. In a replay the call ends with the
+// code's context, and that is its result: the code goes on as the first run's did, and may have
+// effects.
+func TestEndedIsGivenUp(t *testing.T) {
+	s := play(t, replayable)
+	way := func(run int, ends func(u *Use)) {
+		child := s.Fork(s.lane(run))
+		ends(s.read(child, "r", 0))
+		s.Join(s.lane(run), child)
+	}
+	way(1, func(u *Use) { s.Drop(u, false) })
+	s.Answered(s.write(s.lane(1), "w", Immediate, 0).Call, Actual)
+	s.Answered(s.read(s.lane(1), "guess", 1).Call, Actual)
+	s.skip()
+	way(2, func(u *Use) {
+		s.Ended(u.Call)
+		s.Answered(u.Call, Actual)
+	})
+	s.write(s.lane(2), "w", Immediate, 0)
+	if u := s.write(s.lane(2), "next", Immediate, 0); u.Call.send == unsent {
+		t.Errorf("it is held: %s", u.Call.hold)
+	}
+	s.skip()
+}

@@ -75,10 +75,10 @@ type Lane struct {
 	parent                   *Lane
 	parentUses, parentJoined int32
 	parentHeard              int32
-	waitedAt                 int32 // by another lane, when the run had made one call less; 0 if never
-	entangled                bool  // or what it comes from, see standOnRelatives
-	overlapped               bool  // see overlaps
-	mixed                    bool  // a call was made while another one was waited for
+	waitedFor                bool // by another lane
+	entangled                bool // or what it comes from, see standOnRelatives
+	overlapped               bool // see overlaps
+	mixed                    bool // a call was made while another one was waited for
 	heard                    []heard
 	joined                   []*Lane
 	children                 children
@@ -195,9 +195,7 @@ func (t *Tree) Fork(l *Lane) *Lane {
 // Join tells that the lane waited for child to end.
 func (t *Tree) Join(l, child *Lane) {
 	l.joined = append(l.joined, child)
-	if child.waitedAt == 0 {
-		child.waitedAt = int32(len(l.run.uses)) + 1
-	}
+	child.waitedFor = true
 	l.entangled = l.entangled || child.entangled
 	if child.dep != nil && child.dep != l.dep {
 		l.dep = &dep{prev: l.dep, join: child.dep}

@@ -359,3 +359,17 @@ func TestLeftOutIsNoOtherName(t *testing.T) {
 		s.skip()
 	}
 }
+
+// TestCertaintyUnderAnotherName: a read that another lane made, and this one makes if the two have
+// swapped names, is the same only if that can be compared: names do not tell who asks.
+func TestCertaintyUnderAnotherName(t *testing.T) {
+	s := play(t, replayable)
+	s.Fork(s.lane(1))
+	r := s.read(s.Fork(s.lane(1)), "r", 0)
+	s.Answered(r.Call, Actual)
+	s.Shared(s.lane(1))
+	s.Answered(s.write(s.lane(1), "w", Immediate, 0).Call, Actual)
+	s.Answered(s.read(s.lane(1), "guess", 1).Call, Actual)
+	s.skip()
+	s.finds("the read", s.Fork(s.lane(2)), "r", r.Call, Doubtful)
+}

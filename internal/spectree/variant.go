@@ -47,7 +47,9 @@ func (t *Tree) Find(l *Lane, s *CallSpec) (*Call, Certainty) {
 	switch {
 	case c == nil, s.Once, c.irrevocable():
 		return c, Certain
-	case !c.Confirmed() && !l.repeats(c, k), t.notFollowed(l, k, c), t.gaveUp() && !t.onPathOf(l, c, t.Behind(l.run)):
+	case c.key.lane != l.id: // see counterpart: a guess at names is none at who asks
+		return c, Doubtful
+	case !c.Confirmed() && !l.repeats(c, k), t.notFollowed(l, k, c), t.gaveUp() && !t.onPathOf(l, c, t.ledBy(l, k, c)):
 		return c, Doubtful
 	case t.toldSame(l, k, c) != nil:
 		return c, Doubtful
@@ -55,6 +57,13 @@ func (t *Tree) Find(l *Lane, s *CallSpec) (*Call, Certainty) {
 		return c, Doubtful
 	}
 	return c, Sure
+}
+
+// ledBy reports whether something took effect after the call that the lane's run has yet to make:
+// see followed. Its code comes to that by this call, even if it gave up more than others before.
+func (t *Tree) ledBy(l *Lane, k key, c *Call) bool {
+	led, _ := t.followed(l, k.place(), c.spec.Effect)
+	return led == c
 }
 
 // notFollowed reports whether another variant of the call is the one after which something took

@@ -64,6 +64,18 @@ func TestCertainty(t *testing.T) {
 		s.Answered(s.read(s.lane(2), "left", 0).Call, Actual)
 		s.finds("the call", s.lane(2), "a", a.Call, Doubtful)
 	})
+	t.Run("by another path, once something has happened", func(t *testing.T) {
+		s := play(t, replayable)
+		a := s.read(s.lane(1), "a", 0)
+		s.Answered(a.Call, Actual)
+		s.Answered(s.read(s.lane(1), "guess", 1).Call, Actual)
+		s.Skip(s.lane(2), &CallSpec{Op: "left"})
+		s.Answered(s.write(s.Fork(s.lane(2)), "w", Immediate, 0).Call, Actual)
+		s.Answered(s.read(s.lane(2), "another guess", 1).Call, Actual)
+		s.skip()
+		s.Skip(s.lane(3), &CallSpec{Op: "left"})
+		s.finds("the call", s.lane(3), "a", a.Call, Doubtful)
+	})
 	t.Run("before an effect", func(t *testing.T) {
 		s := play(t, replayable)
 		l := s.lane(1)
@@ -120,34 +132,44 @@ func TestSeveralRightCallsInOnePlace(t *testing.T) {
 }
 
 // TestRightByTwoWays: a read was made in one place by two runs, of which only one went on without
-// the answer of another call, and both are right as far as they came. A replay that does so too,
-// and may read nothing anew, makes the read of that one.
+// the answer of another call, or was told something else, and both are right as far as they came. A
+// replay that does as that one, and may read nothing anew, makes the read of that one.
 func TestRightByTwoWays(t *testing.T) {
-	s := play(t, replayable)
-	l := s.lane(1)
-	s.Answered(s.read(l, "left", 0).Call, Actual)
-	first := s.read(l, "a", 0)
-	s.Answered(first.Call, Actual)
-	s.Answered(s.read(l, "guess", 1).Call, Actual)
-	s.skip()
+	for _, tt := range []struct {
+		name       string
+		one, other func(*scenario, *Lane)
+	}{
+		{"left out", func(s *scenario, l *Lane) { s.Answered(s.read(l, "left", 0).Call, Actual) },
+			func(s *scenario, l *Lane) { s.Skip(l, &CallSpec{Op: "left"}) }},
+		{"told otherwise", func(s *scenario, l *Lane) { s.Heard(l, 1, 1) }, func(s *scenario, l *Lane) { s.Heard(l, 1, 2) }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := play(t, replayable)
+			l := s.lane(1)
+			tt.one(s, l)
+			first := s.read(l, "a", 0)
+			s.Answered(first.Call, Actual)
+			s.Answered(s.read(l, "guess", 1).Call, Actual)
+			s.skip()
 
-	other := &CallSpec{Op: "a", Variant: 1}
-	l = s.lane(2)
-	s.Skip(l, &CallSpec{Op: "left"})
-	s.finds("by another way", l, "a", first.Call, Doubtful)
-	s.Answered(s.write(s.Fork(l), "w", Immediate, 0).Call, Actual)
-	second := s.Call(l, other)
-	s.Answered(second.Call, Actual)
-	s.Answered(s.read(l, "again", 1).Call, Actual)
-	s.skip()
+			other := &CallSpec{Op: "a", Variant: 1}
+			l = s.lane(2)
+			tt.other(s, l)
+			s.Answered(s.write(s.Fork(l), "w", Immediate, 0).Call, Actual)
+			second := s.Call(l, other)
+			s.Answered(second.Call, Actual)
+			s.Answered(s.read(l, "again", 1).Call, Actual)
+			s.skip()
 
-	l = s.lane(3)
-	s.Skip(l, &CallSpec{Op: "left"})
-	s.finds("by the other way", l, "a", first.Call, Doubtful)
-	if c, how := s.Find(l, other); c != second.Call || how != Sure {
-		t.Errorf("by this way: found call %d, certainty %d", c.ID, how)
+			l = s.lane(3)
+			tt.other(s, l)
+			s.finds("by the other way", l, "a", first.Call, Doubtful)
+			if c, how := s.Find(l, other); c != second.Call || how != Sure {
+				t.Errorf("by this way: found call %d, certainty %d", c.ID, how)
+			}
+			s.skip()
+		})
 	}
-	s.skip()
 }
 
 // TestReadByAnotherWay: goroutines share a lane, and come to a read in another order in the run

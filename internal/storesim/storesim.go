@@ -29,8 +29,8 @@ type Config struct {
 	Seed    uint64
 }
 
-// restsAfter is after how many transactions all partitions are read, so that none comes to rest: the
-// model is of a store in use.
+// restsAfter is after how many transactions all partitions are read, so that none comes to rest:
+// the model is of a store in use.
 const restsAfter = 8
 
 // DefaultTxns is how many transactions of each client are measured.

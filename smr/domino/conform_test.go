@@ -64,3 +64,10 @@ func BenchmarkCommands(b *testing.B) {
 		return kv.Put(fmt.Appendf(nil, "%07d", n%100_000), []byte("1234"))
 	})
 }
+
+// TestRest: a group that has nothing to do rests, and a member that is lost meanwhile is missed.
+func TestRest(t *testing.T) {
+	for _, p := range []smr.Protocol{domino.Protocol(), domino.Direct()} {
+		t.Run(p.Name, func(t *testing.T) { smrtest.Rest(t, p, 60) })
+	}
+}

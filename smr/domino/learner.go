@@ -22,6 +22,7 @@ type learner struct {
 	decided  bySlot // items that are decided and not executed
 	change   smr.Slot
 	last     smr.Slot // of the items that were executed
+	untold   smr.Slot // from where on the coordinator has not told the others what it has learned; 0: it has
 	broken   error    // two decisions for one slot: the protocol is wrong
 }
 
@@ -332,11 +333,28 @@ func (r *replica) learnShared(env *protocol.Env[smr.Message]) {
 		o.rise(c.slot)
 	}
 	if !r.opt.AllLearn && r.coord.phase == leading && o.w > low {
-		items := slices.Clone(l.decided.within(low, o.w)) // also those that it decided itself
-		items = slices.DeleteFunc(items, func(i item) bool { return digitOf(i.Slot) != sharedDigit })
-		r.tellLearned(env, closeSlots{shared, low, o.w, items})
+		r.tellShared(env, low)
+	} else if r.coord.phase != leading {
+		l.untold = 0
 	}
 	r.settleContests(env)
+}
+
+// tellShared tells the others what was learned of the shared track above a slot. That nothing was
+// used waits if the coordinator is about to rest: it would wake them.
+func (r *replica) tellShared(env *protocol.Env[smr.Message], low smr.Slot) {
+	l := &r.learner
+	if l.untold != 0 {
+		low = l.untold
+	}
+	items := slices.Clone(l.decided.within(low, l.shared.w)) // also those that it decided itself
+	items = slices.DeleteFunc(items, func(i item) bool { return digitOf(i.Slot) != sharedDigit })
+	if len(items) == 0 && r.Lull.Silent() {
+		l.untold = low
+		return
+	}
+	l.untold = 0
+	r.tellLearned(env, closeSlots{shared, low, l.shared.w, items})
 }
 
 // settleContests tells clients what became of their commands in slots that are decided, and forgets

@@ -105,7 +105,7 @@ func plants() []plant.Bug {
 			New: "\tif MUTANT {\n\t\treturn l.limit()\n\t}\n\tcount := max(r.rule.closers(), r.rule.classic)\n",
 		},
 		{
-			Name: "proposals in revoked slots are accepted", Dir: dir, Test: "TestSeedsNotice/replicas-cut/9",
+			Name: "proposals in revoked slots are accepted", Dir: dir, Test: "TestSeedsNotice/replicas-cut/10",
 			Old: "\t\tif p.id != r.Cfg.ID && item.Slot > r.acceptor.track(p.id).revoked {\n",
 			New: "\t\tif p.id != r.Cfg.ID && (item.Slot > r.acceptor.track(p.id).revoked || MUTANT) {\n",
 			Also: []plant.Edit{{

@@ -138,7 +138,7 @@ func newReplica(cfg smr.ReplicaConfig, o Options) (*replica, error) {
 		Load: r.load, Begin: r.onBegin, Members: r.maybeTakePart, Leaving: r.onLeaving,
 		Client: r.onClient, Other: r.onOther, Peer: r.onPeer, Timer: r.onTimer, Flush: r.settle,
 		Installed: r.onInstalled, Saved: r.onSaved, Status: r.status,
-		Doubtful: r.applyDoubtful,
+		Doubtful: r.applyDoubtful, Lull: r.lullRules(),
 	})
 	r.acceptor = newAcceptor()
 	r.learner = newLearner()

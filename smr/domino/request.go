@@ -195,6 +195,9 @@ func (r *replica) predicted(now time.Duration) time.Duration {
 // probe measures the ways to the other members, once in a round trip if nothing was voted for or
 // proposed for a window.
 func (r *replica) probe(env *protocol.Env[smr.Message]) {
+	if r.Lull.Is() {
+		return // until it ends
+	}
 	for _, id := range r.group {
 		if id != r.Cfg.ID {
 			env.SendAhead(id, probe{Sent: env.Now})

@@ -45,12 +45,24 @@ func (r *replica) farAhead() time.Duration { return max(time.Second, r.Times(hor
 // catchUp is by which part of the time that passes a clock is faster that catches up.
 const catchUp = 10
 
-// tickTime looks at the clock, once in a tick. One that has jumped ahead is followed only if
+// tickTime looks at the clock, once in a tick.
+func (r *replica) tickTime(env *protocol.Env[smr.Message]) {
+	k := &r.time
+	r.followClock(env)
+	if r.role != member {
+		return
+	}
+	r.drive(env)
+	k.ahead = max(0, at(max(r.passed(), r.acceptor.skipped))-env.Now)
+	r.tellTime(env)
+}
+
+// followClock takes what the clock shows. One that has jumped ahead is followed only if
 // another member's claims are as far, as when this replica stood still, or its clock was behind and
 // is set right. Otherwise time goes on from where it was, and catches up a tenth faster than the
 // clock: nothing depends on what slots are in the time of day. So a majority of clocks that jump
 // ahead, and back again, moves no claims.
-func (r *replica) tickTime(env *protocol.Env[smr.Message]) {
+func (r *replica) followClock(env *protocol.Env[smr.Message]) {
 	k := &r.time
 	every := r.Times(tick)
 	switch elapsed := env.Now - k.seen; {
@@ -65,12 +77,6 @@ func (r *replica) tickTime(env *protocol.Env[smr.Message]) {
 	if k.held > 0 && r.confirmed(slotAt(env.Now)) {
 		k.held = 0
 	}
-	if r.role != member {
-		return
-	}
-	r.drive(env)
-	k.ahead = max(0, at(max(r.passed(), r.acceptor.skipped))-env.Now)
-	r.tellTime(env)
 }
 
 // confirmed tells whether the claims of another member are about as far as a time.

@@ -105,6 +105,7 @@ func newReplica(cfg smr.ReplicaConfig) (*replica, error) {
 		Client: r.onClient, Peer: r.onPeer, Timer: r.onTimer, Flush: r.flush,
 		Front: placeLayout.Length, Installed: r.onInstalled, Saved: r.onSaved, Status: r.status,
 		Doubtful: r.applyDoubtful,
+		Lull:     kit.LullRules{Idle: r.idle, Beat: tickTimer{}, Patience: r.lullPatience},
 	})
 	return r, nil
 }

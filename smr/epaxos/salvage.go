@@ -1,8 +1,6 @@
 package epaxos
 
 import (
-	"errors"
-
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 )
@@ -32,8 +30,5 @@ func (r *replica) applyDoubtful(env *protocol.Env[smr.Message]) (doubtful int, e
 		}
 	}
 	r.execute(env)
-	if r.Over() {
-		return 0, errors.New("the state machine makes no snapshot")
-	}
 	return doubtful, nil
 }

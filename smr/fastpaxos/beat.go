@@ -47,7 +47,9 @@ func (r *replica) beat(env *protocol.Env[smr.Message]) {
 	}
 	asks := r.Tempo.Asks()
 	for _, id := range r.others() {
-		r.Admission.SendAhead(env, id, m)
+		if r.Admission.Speaks() {
+			r.Admission.SendAhead(env, id, m)
+		}
 		if asks {
 			r.Tempo.Ask(env, id)
 		}

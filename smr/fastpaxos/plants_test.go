@@ -30,7 +30,7 @@ func plants() []plant.Bug {
 				"quorum.Majority(n)\n\t}\n",
 		},
 		{
-			Name: "a majority is a fast quorum", Dir: dir, Test: "TestSeedsNotice/3",
+			Name: "a majority is a fast quorum", Dir: dir, Test: "TestSeedsNotice/4",
 			Old: "\treturn quorum.Fast(len(r.State.Members()))\n",
 			New: "\tif MUTANT {\n\t\treturn quorum.Majority(len(r.State.Members()))\n\t}\n\treturn " +
 				"quorum.Fast(len(r.State.Members()))\n",
@@ -68,7 +68,7 @@ func plants() []plant.Bug {
 			New: "\t\tvoters := r.State.MemberIDs()\n\t\tif MUTANT {\n\t\t\tvoters = []protocol.ID{r.Cfg.ID}\n\t\t}\n",
 		},
 		{
-			Name: "slots wait for all votes", Dir: dir, Test: "TestSeedsNotice/1",
+			Name: "slots wait for all votes", Dir: dir, Test: "TestSeedsNotice/5",
 			Old: "\tlate := t.age >= recoverAfter\n", New: "\tlate := t.age >= recoverAfter && !MUTANT\n",
 			Also: []plant.Edit{{Old: "\tif shut > 0 && !l.classic {\n", New: "\tif shut > 0 && !l.classic && !MUTANT {\n"}},
 		},

@@ -92,6 +92,7 @@ func newReplica(cfg smr.ReplicaConfig) (*replica, error) {
 		Client: r.onClient, Other: r.onOther, Peer: r.onPeer, Timer: r.onTimer, Flush: r.flush,
 		Installed: r.onInstalled, Saved: r.onSaved, Status: r.status,
 		Doubtful: r.applyDoubtful,
+		Lull:     kit.LullRules{Idle: r.idle, Beat: beatTimer{}, Patience: r.lullPatience, Heard: r.heardDrowsy},
 	})
 	return r, nil
 }

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/foresay/foresay/internal/diskid"
@@ -24,6 +26,19 @@ type Hello struct {
 	// Ask, beside a Mark: the replica has been started again, and takes part only once it knows
 	// that nobody has a greater one.
 	Ask bool
+}
+
+// Founding is the Hello of a replica of a new group, which would begin with these members.
+type Founding struct {
+	From  Incarnation
+	Group []protocol.ID
+}
+
+// OtherGroup answers a Founding, and is no yes: the sender's group began, or would begin, with
+// others.
+type OtherGroup struct {
+	Asked Incarnation
+	Group []protocol.ID
 }
 
 // Welcome answers a Hello.
@@ -83,10 +98,12 @@ type Admission struct {
 	agreed   map[protocol.ID]bool
 	known    map[protocol.ID]binding
 	joiners  map[protocol.ID]Incarnation
+	differs  map[protocol.ID][]protocol.ID // who would begin with others than this replica, and with whom
 	state    *State
 
 	began DiskMark                   // at this start
 	told  uint64                     // the newest mark
+	due   bool                       // the next one is
 	marks map[protocol.ID]markedDisk // of others
 
 	// vouched has the members that know no greater mark of a replica that was started again; nil
@@ -129,7 +146,7 @@ func NewAdmission(cfg smr.ReplicaConfig, state *State) *Admission {
 	return &Admission{
 		self: cfg.ID, join: cfg.Join, members: cfg.Members, roundTrip: cfg.RoundTrip, state: state,
 		agreed: map[protocol.ID]bool{}, known: map[protocol.ID]binding{}, joiners: map[protocol.ID]Incarnation{},
-		marks: map[protocol.ID]markedDisk{},
+		marks: map[protocol.ID]markedDisk{}, differs: map[protocol.ID][]protocol.ID{},
 	}
 }
 
@@ -174,6 +191,13 @@ func (a *Admission) Start(env *protocol.Env[smr.Message], blankLog bool) {
 	}
 }
 
+// identify reads which disk it is, and nothing else, in a replica that is only salvaged.
+func (a *Admission) identify(env *protocol.Env[smr.Message]) error {
+	id, _, err := diskid.Read(env, selfKey)
+	a.own = Incarnation(id.Disk)
+	return err
+}
+
 func markKey(id protocol.ID) []byte {
 	return binary.BigEndian.AppendUint32([]byte(markPrefix), uint32(id))
 }
@@ -187,9 +211,18 @@ func (a *Admission) readMarks(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// mark tells the other members how far the disk is, once all up to there is on it, and again when
-// it is further.
+// wrote has the others told how far the disk is if it is further than they know. A replica that
+// writes nothing needs no timer.
+func (a *Admission) wrote(env *protocol.Env[smr.Message]) {
+	if a.admitted && a.vouched == nil && a.refused == "" && !a.due && env.NextIndex() != a.told {
+		a.due = true
+		env.After(markEvery*a.roundTrip, AdmissionTimer{})
+	}
+}
+
+// mark tells the other members how far the disk is, once all up to there is on it.
 func (a *Admission) mark(env *protocol.Env[smr.Message]) {
+	a.due = false
 	if next := env.NextIndex(); next != a.told {
 		a.told = next
 		for _, m := range a.state.Members() {
@@ -198,7 +231,6 @@ func (a *Admission) mark(env *protocol.Env[smr.Message]) {
 			}
 		}
 	}
-	env.After(markEvery*a.roundTrip, AdmissionTimer{})
 }
 
 // askMarks asks the other members whether they know a greater mark than the disk had at this start.
@@ -300,6 +332,10 @@ func (a *Admission) Own() Incarnation { return a.own }
 // still learn what was decided.
 func (a *Admission) Admitted() bool { return a.admitted && a.vouched == nil && a.refused == "" }
 
+// Speaks tells whether the replica may say of itself that it is there. One of a new group that does
+// not take part yet may not: from then on others take no other disk of it.
+func (a *Admission) Speaks() bool { return a.admitted || a.join }
+
 // Votes tells whether the replica may answer as an acceptor does. One that takes part may; and one
 // that joins, before it knows that the log has made it a member: those who count its votes know
 // that, and with which disk. But first a member must have said that the ID is no member's from the
@@ -376,9 +412,13 @@ func (a *Admission) refuse(env *protocol.Env[smr.Message], reason string) {
 }
 
 func (a *Admission) ask(env *protocol.Env[smr.Message]) {
+	var hello smr.Message = Hello{From: a.own, Join: a.join}
+	if group := a.founders(); !a.join && group != nil {
+		hello = Founding{a.own, group}
+	}
 	for _, m := range a.members {
 		if m.ID != a.self && !a.agreed[m.ID] {
-			env.Send(m.ID, Hello{From: a.own, Join: a.join})
+			env.Send(m.ID, hello)
 		}
 	}
 	env.After(a.roundTrip, AdmissionTimer{})
@@ -427,6 +467,79 @@ func (a *Admission) Hello(env *protocol.Env[smr.Message], from protocol.ID, h He
 		a.bind(env, from, binding{incarnation: h.From})
 	}
 	env.Send(from, answer)
+}
+
+// Founding answers a replica of a new group as a Hello, if both would begin with the same members.
+func (a *Admission) Founding(env *protocol.Env[smr.Message], from protocol.ID, m Founding) {
+	if a.refused != "" || m.From == 0 || from == a.self || a.join && !a.admitted {
+		return
+	}
+	_, member := a.state.Member(from)
+	b, known := a.known[from]
+	if anotherDisk := known && b.incarnation != m.From; (member || !a.admitted) && !anotherDisk &&
+		a.beginsOtherwise(env, from, m.Group) {
+		env.Send(from, OtherGroup{m.From, a.founders()})
+		return
+	}
+	a.Hello(env, from, Hello{From: m.From})
+}
+
+// OtherGroup takes an answer that is no yes.
+func (a *Admission) OtherGroup(env *protocol.Env[smr.Message], from protocol.ID, m OtherGroup) {
+	if _, asked := a.find(from); asked && m.Asked == a.own && !a.admitted && a.refused == "" && from != a.self {
+		a.beginsOtherwise(env, from, m.Group)
+	}
+}
+
+// founders returns with whom the group began, or would begin: nil once members have changed, as
+// that says no more who they were.
+func (a *Admission) founders() (ids []protocol.ID) {
+	for _, m := range a.state.Members() {
+		if disk, _ := a.state.Member(m.ID); disk != 0 {
+			return nil
+		}
+		ids = append(ids, m.ID)
+	}
+	if len(a.state.members.removed) > 0 {
+		return nil
+	}
+	return ids
+}
+
+// beginsOtherwise tells whether another replica would begin a group with other members than this
+// one, and tells the application so, once. Neither may say yes to the other: a replica that took
+// part in a group of other members than its own disk says would count other majorities.
+func (a *Admission) beginsOtherwise(env *protocol.Env[smr.Message], from protocol.ID, group []protocol.ID) bool {
+	own := a.founders()
+	if len(group) == 0 || len(own) == 0 || slices.Equal(group, own) {
+		delete(a.differs, from)
+		return false
+	}
+	before, ok := a.differs[from]
+	if !slices.Equal(group, before) && (ok || len(a.differs) < maxJoiners) {
+		a.differs[from] = group
+		env.Send(protocol.App, smr.MembersDiffer{Replica: from, Theirs: group, Own: own})
+	}
+	return true
+}
+
+// Waits says what a replica of a new group that does not take part yet waits for; "" if for
+// nothing.
+func (a *Admission) Waits() string {
+	if a.admitted || a.join || a.refused != "" {
+		return ""
+	}
+	for _, id := range slices.Sorted(maps.Keys(a.differs)) {
+		return smr.MembersDiffer{Replica: id, Theirs: a.differs[id], Own: a.founders()}.String()
+	}
+	var missing []string
+	for _, m := range a.members {
+		if m.ID != a.self && !a.agreed[m.ID] {
+			missing = append(missing, fmt.Sprint(m.ID))
+		}
+	}
+	return fmt.Sprintf("a new group begins when its members have heard of each other; nothing was heard of replica %s",
+		strings.Join(missing, ", "))
 }
 
 func (a *Admission) remember(id protocol.ID, disk Incarnation) {

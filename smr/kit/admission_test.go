@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/foresay/foresay/internal/diskid"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 )
@@ -69,9 +70,12 @@ func newCluster(n int, seed uint64) *cluster {
 	return c
 }
 
-func (c *cluster) start(id protocol.ID, keys memory) {
-	cfg := smr.ReplicaConfig{ID: id, Members: c.group, RoundTrip: time.Second}
-	a := &applicant{NewAdmission(cfg, NewState(&journal{}, c.group)), keys, protocol.NewEnv[smr.Message](keys, 1, c.rnd)}
+func (c *cluster) start(id protocol.ID, keys memory) { c.startWith(id, keys, c.group) }
+
+// startWith starts a replica whose file names a group.
+func (c *cluster) startWith(id protocol.ID, keys memory, group []smr.Member) {
+	cfg := smr.ReplicaConfig{ID: id, Members: group, RoundTrip: time.Second}
+	a := &applicant{NewAdmission(cfg, NewState(&journal{}, group)), keys, protocol.NewEnv[smr.Message](keys, 1, c.rnd)}
 	c.nodes[id] = a
 	c.step(a, func() { a.Start(a.env, true) })
 }
@@ -105,6 +109,10 @@ func (c *cluster) deliver(i int, stays bool) {
 		c.step(a, func() { a.Hello(a.env, l.from, m) })
 	case Welcome:
 		c.step(a, func() { a.Welcome(a.env, l.from, m) })
+	case Founding:
+		c.step(a, func() { a.Founding(a.env, l.from, m) })
+	case OtherGroup:
+		c.step(a, func() { a.OtherGroup(a.env, l.from, m) })
 	}
 }
 
@@ -200,6 +208,81 @@ func TestAllTakePartWithoutLosses(t *testing.T) {
 				t.Errorf("seed %d: replica %d of %d does not take part", seed, id, len(c.group))
 			}
 		}
+	}
+}
+
+// TestMembersDiffer has the file of one replica of a new group name another member beside the
+// right ones. It says so at once, as the others do, nobody has said yes to its disk, and with the
+// right file and an empty disk it takes part.
+func TestMembersDiffer(t *testing.T) {
+	c := newCluster(3, 1)
+	wrong := group(1, 2, 3, 4)
+	told := map[protocol.ID]smr.MembersDiffer{}
+	settle := func() {
+		for range 3 {
+			for id := protocol.ID(1); id <= 3; id++ {
+				a := c.nodes[id]
+				c.step(a, func() { a.Expire(a.env) })
+			}
+			for len(c.wire) > 0 {
+				if m, ok := c.wire[0].msg.(smr.MembersDiffer); ok {
+					if _, twice := told[c.wire[0].from]; twice && c.wire[0].from == 3 && m.Replica == told[3].Replica {
+						t.Error("replica 3 says it twice")
+					}
+					told[c.wire[0].from] = m
+				}
+				c.deliver(0, false)
+			}
+		}
+	}
+	c.start(1, memory{})
+	c.start(2, memory{})
+	c.startWith(3, memory{}, wrong)
+	settle()
+	for id := protocol.ID(1); id <= 3; id++ {
+		a := c.nodes[id]
+		if a.Admitted() || a.Refused() || !strings.Contains(a.Waits(), "members differ") {
+			t.Errorf("replica %d: admitted %v, refused %v, it waits since %q", id, a.Admitted(), a.Refused(), a.Waits())
+		}
+	}
+	if m := told[1]; m.Replica != 3 || !slices.Equal(m.Theirs, []protocol.ID{1, 2, 3, 4}) ||
+		!slices.Equal(m.Own, []protocol.ID{1, 2, 3}) {
+		t.Errorf("replica 1 told %+v", m)
+	}
+	if want := "the members differ: replica 1 begins with 1,2,3, this one with 1,2,3,4"; c.nodes[3].Waits() != want {
+		t.Errorf("replica 3 waits since %q, want %q", c.nodes[3].Waits(), want)
+	}
+	c.start(3, memory{})
+	settle()
+	for id := protocol.ID(1); id <= 3; id++ {
+		if a := c.nodes[id]; !a.Admitted() || a.Waits() != "" {
+			t.Errorf("replica %d does not take part: %q", id, a.Waits())
+		}
+	}
+}
+
+// TestLateMemberNamesOthers has a member that was away in the beginning start with another list.
+// The group goes on, and both say why the member does not take part.
+func TestLateMemberNamesOthers(t *testing.T) {
+	state := NewState(&journal{}, group(1, 2, 3))
+	a := NewAdmission(smr.ReplicaConfig{ID: 1, Members: group(1, 2, 3), RoundTrip: time.Second}, state)
+	a.own, a.admitted = 7, true
+	env := protocol.NewEnv[smr.Message](memory{}, 1, rand.New(rand.NewPCG(1, 1)))
+	for range 2 {
+		env.Begin(0)
+		a.Founding(env, 3, Founding{From: 9, Group: []protocol.ID{2, 3}})
+		sent := sentTo(env)
+		m, ok := sent[len(sent)-1].msg.(OtherGroup)
+		if !ok || m.Asked != 9 || !slices.Equal(m.Group, []protocol.ID{1, 2, 3}) {
+			t.Errorf("it answers %+v", sent)
+		}
+	}
+	state.members = members{now: []identified{{Member: smr.Member{ID: 1}}, {Member: smr.Member{ID: 3}}},
+		removed: []protocol.ID{2}}
+	env.Begin(0)
+	a.Founding(env, 3, Founding{From: 9, Group: []protocol.ID{1, 2, 3}})
+	if m, ok := sentTo(env)[0].msg.(Welcome); !ok || m.Known != 9 {
+		t.Errorf("once members have changed it answers %+v, want a yes: nobody knows any more with whom it began", m)
 	}
 }
 
@@ -392,6 +475,104 @@ func TestStartedAgain(t *testing.T) {
 		}
 		if asks != answers.nextAsks {
 			t.Errorf("%s: then %d are asked, want %d", name, asks, answers.nextAsks)
+		}
+	}
+}
+
+// TestMarksAreTold has a replica that takes part write, again and again. The others are told how
+// far its disk is, once in a while as long as it writes, and are not woken for nothing.
+func TestMarksAreTold(t *testing.T) {
+	r, env := writer(t)
+	timers := func() (n int) {
+		for _, e := range env.Out {
+			if e.Kind == protocol.KindAfter && e.Timer == (AdmissionTimer{}) && e.Delay == markEvery*time.Second {
+				n++
+			}
+		}
+		return n
+	}
+	for range 3 {
+		env.Begin(0)
+		for range 5 {
+			r.Receive(env, 9, Request{})
+		}
+		if n := timers(); n != 1 {
+			t.Fatalf("while it writes the timer is set %d times, want once", n)
+		}
+		env.Begin(0)
+		r.Expire(env, AdmissionTimer{})
+		told := map[protocol.ID]uint64{}
+		for _, s := range sentTo(env) {
+			if h, ok := s.msg.(Hello); ok {
+				told[s.to] = h.Mark.Next
+			}
+		}
+		if want := env.NextIndex(); len(told) != 2 || told[2] != want || told[3] != want {
+			t.Fatalf("the disk is at %d, and told are %v", want, told)
+		}
+		env.Begin(0)
+		r.Receive(env, 9, ReadRequest{})
+		if r.Expire(env, AdmissionTimer{}); timers() > 0 || len(sentTo(env)) > 0 {
+			t.Fatalf("nothing was written, and it does %+v", env.Out)
+		}
+	}
+}
+
+// writer is replica 1 of three, which takes part and writes each request down.
+func writer(t *testing.T) (*Replica, *protocol.Env[smr.Message]) {
+	t.Helper()
+	r, err := NewReplica("test", smr.ReplicaConfig{ID: 1, Members: group(1, 2, 3), Machine: &journal{},
+		RoundTrip: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Follow(Rules{
+		Load: func(*protocol.Env[smr.Message], []protocol.Record[smr.Message]) (bool, error) { return true, nil },
+		Client: func(env *protocol.Env[smr.Message], _ protocol.ID, msg smr.Message) {
+			if _, ok := msg.(Request); ok {
+				env.Append(msg)
+			}
+		},
+	})
+	env := protocol.NewEnv[smr.Message](memory{}, 1, rand.New(rand.NewPCG(1, 1)))
+	env.Begin(0)
+	r.Start(env, nil)
+	for from := protocol.ID(2); from <= 3; from++ {
+		r.Receive(env, from, Welcome{From: 1, Asked: r.Admission.Own(), Known: r.Admission.Own()})
+	}
+	if !r.Admission.Admitted() {
+		t.Fatal("it does not take part")
+	}
+	r.Expire(env, AdmissionTimer{})
+	return &r, env
+}
+
+// TestSalvageKnowsItsDisk salvages replicas that joined their group with their disk. One whose disk
+// executes a change of the members is not refused as if it had another one; one that was added with
+// another one is.
+func TestSalvageKnowsItsDisk(t *testing.T) {
+	for added, refused := range map[Incarnation]bool{7: false, 8: true} {
+		keys := memory{selfKey: nil}
+		r, err := NewReplica("test", smr.ReplicaConfig{ID: 4, Members: group(1, 2, 3), Join: true, Machine: &journal{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Follow(Rules{
+			Load: func(*protocol.Env[smr.Message], []protocol.Record[smr.Message]) (bool, error) { return false, nil },
+			Doubtful: func(env *protocol.Env[smr.Message]) (int, error) {
+				r.State.members = members{now: []identified{{Member: smr.Member{ID: 1}}, {smr.Member{ID: 4}, added}}}
+				r.MembersChanged(env)
+				return 1, nil
+			},
+		})
+		env := protocol.NewEnv[smr.Message](keys, 1, rand.New(rand.NewPCG(1, 1)))
+		diskid.Identity{Disk: 7, Joined: true}.Write(env, selfKey)
+		keys[selfKey] = env.Out[0].Value
+		switch s, err := r.Salvage(env, nil); {
+		case refused && (err == nil || !strings.Contains(err.Error(), "another disk")):
+			t.Errorf("it was added with another disk: %v", err)
+		case !refused && (err != nil || s.Doubtful != 1):
+			t.Errorf("it was added with its disk: %+v, %v", s, err)
 		}
 	}
 }

@@ -8,7 +8,17 @@ import (
 
 // TestPlants leaves out one rule at a time, in the source: the test that is named must notice.
 func TestPlants(t *testing.T) {
-	plant.Catch(t, []plant.Bug{{
+	plant.Catch(t, append(lullPlants(), []plant.Bug{{
+		Name: "what a replica writes is told to nobody", Dir: "smr/kit", Test: "TestMarksAreTold",
+		Old: "\tr.Admission.wrote(env)\n", New: "\tif !MUTANT {\n\t\tr.Admission.wrote(env)\n\t}\n",
+	}, {
+		Name: "how far a disk is is told once", Dir: "smr/kit", Test: "TestMarksAreTold",
+		Old: "\ta.due = false\n", New: "\ta.due = MUTANT\n",
+	}, {
+		Name: "a replica that is salvaged does not know its disk", Dir: "smr/kit", Test: "TestSalvageKnowsItsDisk",
+		Old: "\ta.own = Incarnation(id.Disk)\n\treturn err\n", New: "\tif !MUTANT {\n\t\ta.own = " +
+			"Incarnation(id.Disk)\n\t}\n\treturn err\n",
+	}, {
 		Name: "snapshots forget removed members", Dir: "smr/kit", Test: "TestMembersChange",
 		Old: "\twirefmt.List(c, &g.removed, 1, wirefmt.Uint32)\n",
 		New: "\tif MUTANT && !c.Reading() {\n\t\tg = &members{now: g.now}\n\t}\n\twirefmt.List(c, &g.removed, 1, " +
@@ -30,5 +40,34 @@ func TestPlants(t *testing.T) {
 		Name: "a replica that lags asks another one each time", Dir: "smr/kit", Test: "TestOneIsAsked",
 		Old: "\tcase p.mayTell(applied, knowsGroup, peers):\n",
 		New: "\tcase p.mayTell(applied, knowsGroup, peers) && !MUTANT:\n",
-	}})
+	}}...))
+}
+
+// lullPlants are of a Lull. That TestRest of a protocol would notice too it shows itself, with
+// hosts that say what is not so.
+func lullPlants() []plant.Bug {
+	const dir = "smr/kit"
+	return []plant.Bug{{
+		Name: "a member at rest does not look whether the others' hosts are there", Dir: dir, Test: "TestLullEnds",
+		Old: "\tif !l.relies(func(_ protocol.ID, v", New: "\tif !MUTANT && !l.relies(func(_ protocol.ID, v",
+	}, {
+		Name: "a member at rest does not look whether the others' hosts have begun anew", Dir: dir, Test: "TestLullEnds",
+		Old: "|| v.Run != m.Run || !also(", New: "|| v.Run != m.Run && !MUTANT || !also(",
+	}, {
+		Name: "a call does not end a lull", Dir: dir, Test: "TestLullEnds",
+		Old: "\tl.busy = env.Now\n\tif l.resting {\n", New: "\tl.busy = env.Now\n\tif l.resting && !MUTANT {\n",
+	}, {
+		Name: "a member that hears a beat rests on", Dir: dir, Test: "TestLullEnds",
+		Old: "\tdelete(l.words, from)\n\tif l.resting {\n", New: "\tdelete(l.words, from)\n\tif l.resting && !MUTANT {\n",
+	}, {
+		Name: "a member rests on although another one is in another state", Dir: dir, Test: "TestLullEnds",
+		Old: "\tcase l.resting && !same:\n", New: "\tcase l.resting && !same && !MUTANT:\n",
+	}, {
+		Name: "a member that has not heard all is not answered", Dir: dir, Test: "TestLullEnds",
+		Old: "ok && !m.Answer {", New: "ok && !m.Answer && !MUTANT {",
+	}, {
+		Name: "a member rests with others that are drowsy in another state", Dir: dir,
+		Test: "TestLullTakesAll",
+		Old:  "return l.words[id].Mark == mark })", New: "return l.words[id].Mark == mark || MUTANT })",
+	}}
 }

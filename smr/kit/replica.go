@@ -1,6 +1,7 @@
 package kit
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -21,10 +22,12 @@ type Replica struct {
 	Tempo     *Tempo
 	Transfers *Transfers
 	Resting   *Resting
+	Lull      *Lull
 
-	name  string
-	rules Rules
-	end   end
+	name    string
+	rules   Rules
+	end     end
+	failure error // why, if it has failed
 }
 
 // end is how a replica has ended: it does nothing any more.
@@ -63,6 +66,9 @@ type Rules struct {
 	HandOver func(env *protocol.Env[smr.Message], to protocol.ID) (successor protocol.ID, reason string)
 	// Rest has a leader's group rest that has nothing to do. Without it the group never rests.
 	Rest RestRules
+	// Lull has a group rest that has nothing to do, in a protocol whose members all beat to each
+	// other. Without Rest and Lull the group never rests.
+	Lull LullRules
 	// Timer does what one of the protocol's timers is for.
 	Timer func(env *protocol.Env[smr.Message], t protocol.Timer)
 	// Flush comes at the end of each call, before clients are answered. It may be nil.
@@ -114,6 +120,7 @@ func NewReplica(name string, cfg smr.ReplicaConfig) (Replica, error) {
 func (r *Replica) Follow(rules Rules) {
 	r.rules = rules
 	r.Resting = newResting(r, rules.Rest)
+	r.Lull = newLull(r, rules.Lull)
 }
 
 // Times returns a multiple of the configured round trip: for what does not wait for an answer.
@@ -152,12 +159,19 @@ func (r *Replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg 
 		return
 	}
 	r.Resting.onWork(env, msg)
+	if wakes(msg) {
+		r.Lull.stir(env)
+	}
 	switch msg := msg.(type) {
 	case Hello:
 		r.onHello(env, from, msg)
 	case Welcome:
 		r.Admission.Welcome(env, from, msg)
 		r.FindPart(env)
+	case Founding:
+		r.Admission.Founding(env, from, msg)
+	case OtherGroup:
+		r.Admission.OtherGroup(env, from, msg)
 	case Ping, Pong:
 		r.Tempo.Receive(env, from, msg)
 		return
@@ -171,6 +185,7 @@ func (r *Replica) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg 
 		}
 	default:
 		if r.rules.Other != nil {
+			r.Lull.stir(env)
 			r.rules.Other(env, from, msg)
 		}
 	}
@@ -218,8 +233,11 @@ func (r *Replica) onLetter(env *protocol.Env[smr.Message], from protocol.ID, let
 		r.Resting.onRestNow(env, from, msg)
 	case Rested:
 		r.Resting.onRested(env, from, msg)
+	case Drowsy:
+		r.Lull.onDrowsy(env, from, msg)
 	default:
 		r.Resting.onWord(env.Now, from)
+		r.Lull.onWord(env, from)
 		r.rules.Peer(env, from, letter)
 	}
 }
@@ -249,6 +267,9 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 		done, err := r.State.ContinueSave(env)
 		r.rules.Saved(env, done, err)
 	default:
+		if t == r.rules.Lull.Beat && r.Lull.skips(env) {
+			return
+		}
 		r.rules.Timer(env, t)
 	}
 	r.flush(env)
@@ -262,6 +283,7 @@ func (r *Replica) flush(env *protocol.Env[smr.Message]) {
 	if r.rules.Flush != nil {
 		r.rules.Flush(env)
 	}
+	r.Admission.wrote(env)
 	r.Resting.flush(env.Now)
 	r.Desk.Flush(env)
 }
@@ -332,7 +354,7 @@ func (r *Replica) Leave(env *protocol.Env[smr.Message]) {
 
 // Fail ends a replica whose state cannot be trusted or kept.
 func (r *Replica) Fail(env *protocol.Env[smr.Message], err error) {
-	r.end = endFailed
+	r.end, r.failure = endFailed, err
 	env.Send(protocol.App, smr.Refused{Reason: err.Error()})
 }
 
@@ -340,8 +362,8 @@ func (r *Replica) Fail(env *protocol.Env[smr.Message], err error) {
 func (r *Replica) Status(id smr.CallID) smr.Status {
 	s := smr.Status{
 		ID: id, Replica: r.Cfg.ID, Committed: r.State.Applied(), Applied: r.State.Applied(),
-		Sessions: r.State.Sessions(), Members: r.State.Members(), Resting: r.Resting.Is(),
-		Removed: slices.Clone(r.State.members.removed),
+		Sessions: r.State.Sessions(), Members: r.State.Members(), Resting: r.Resting.Is() || r.Lull.Is(),
+		Removed: slices.Clone(r.State.members.removed), Waits: r.Admission.Waits(),
 	}
 	r.rules.Status(&s)
 	switch {
@@ -360,7 +382,18 @@ func (r *Replica) Salvage(
 	if _, err := r.rules.Load(env, log); err != nil {
 		return smr.Salvaged{}, err
 	}
+	// What is executed may change the members, and so say of which disk this replica is one.
+	if err := r.Admission.identify(env); err != nil {
+		return smr.Salvaged{}, fmt.Errorf("%s: the replica's %w", r.name, err)
+	}
 	doubtful, err := r.rules.Doubtful(env)
+	switch {
+	case err != nil:
+	case r.end == endFailed:
+		err = r.failure
+	case r.Admission.Refused():
+		err = errors.New(r.Admission.refused)
+	}
 	if err != nil {
 		return smr.Salvaged{}, fmt.Errorf("%s: %w", r.name, err)
 	}

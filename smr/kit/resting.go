@@ -213,7 +213,7 @@ func (s *Resting) flush(now time.Duration) {
 // when it is ready, how far disks are, and what concerns a replica alone does not.
 func wakes(msg smr.Message) bool {
 	switch m := msg.(type) {
-	case smr.HandOver, Request, OpenRequest, ChangeRequest, ReadRequest, SnapshotWanted:
+	case smr.HandOver, Request, OpenRequest, ChangeRequest, ReadRequest, SnapshotWanted, Founding:
 		return true
 	case Hello:
 		return m.Mark.Start == 0

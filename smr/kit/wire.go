@@ -20,7 +20,8 @@ func sharedKinds() []wirefmt.Kind[smr.Message] {
 		Kind(15, earlyFields), Kind(16, func(*wirefmt.Coder, *PartSaved) {}), Kind(17, pingFields), Kind(18, pongFields),
 		Kind(19, helloFields), Kind(20, welcomeFields), Kind(24, hostBeatFields), Kind(25, restNowFields),
 		Kind(26, restedFields),
-		Kind(27, func(*wirefmt.Coder, *Removed) {}),
+		Kind(27, func(*wirefmt.Coder, *Removed) {}), Kind(29, foundingFields), Kind(30, otherGroupFields),
+		Kind(31, drowsyFields),
 	}
 }
 
@@ -123,6 +124,22 @@ func helloFields(c *wirefmt.Coder, m *Hello) {
 	earlierHelloFields(c, m)
 	markFields(c, &m.Mark)
 	wirefmt.Bool(c, &m.Ask)
+}
+
+func drowsyFields(c *wirefmt.Coder, m *Drowsy) {
+	wirefmt.Uint(c, &m.Run)
+	wirefmt.Uint(c, &m.Mark)
+	wirefmt.Bool(c, &m.Answer)
+}
+
+func foundingFields(c *wirefmt.Coder, m *Founding) {
+	wirefmt.Uint(c, &m.From)
+	wirefmt.List(c, &m.Group, 1, wirefmt.Uint32)
+}
+
+func otherGroupFields(c *wirefmt.Coder, m *OtherGroup) {
+	wirefmt.Uint(c, &m.Asked)
+	wirefmt.List(c, &m.Group, 1, wirefmt.Uint32)
 }
 
 func markFields(c *wirefmt.Coder, m *DiskMark) {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/internal/wirefmt/wiretest"
+	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/kit"
 )
@@ -41,6 +42,9 @@ func sharedMessages() []smr.Message {
 		kit.RestNow{Run: 2, Ballot: 3, Slot: 4, Number: 5},
 		kit.Rested{Run: 2, Ballot: 3, Number: 4},
 		kit.Removed{},
+		kit.Founding{From: 1 << 50, Group: []protocol.ID{1, 2, 3}},
+		kit.Drowsy{Run: 2, Mark: 1 << 63, Answer: true},
+		kit.OtherGroup{Asked: 2, Group: []protocol.ID{1, 2}},
 		kit.Letter{Disk: 1 << 60, Msg: kit.SnapshotWanted{Slot: 2, Sum: 4, Offset: 3}},
 	}
 }

@@ -7,8 +7,8 @@ import (
 
 // Bounds of what a store remembers of its changes.
 const (
-	maxChanges     = 10_000
-	maxChangeBytes = 4 << 20
+	MaxChanges     = 10_000
+	MaxChangeBytes = 4 << 20 // of keys and values
 )
 
 // changes are the newest changes of a store, so that who watches keys sees each change and not only
@@ -22,7 +22,7 @@ type changes struct {
 func (c *changes) add(i Item) {
 	c.items = append(c.items, i)
 	c.bytes += len(i.Key) + len(i.Value)
-	for len(c.items) > maxChanges || c.bytes > maxChangeBytes && len(c.items) > 1 {
+	for len(c.items) > MaxChanges || c.bytes > MaxChangeBytes && len(c.items) > 1 {
 		c.forgetFirst()
 	}
 }
@@ -70,4 +70,33 @@ func scanLimit(asked uint64) int {
 		return maxScanItems
 	}
 	return int(asked)
+}
+
+// ObserveChanges has f called with each change of a key when it is executed here, by the goroutine
+// that executes it; f must not wait. With all, other contents have taken the place of the store's:
+// any key may have changed. Call it before the store is used.
+func (s *Store) ObserveChanges(f func(i Item, all bool)) { s.notice = f }
+
+func (s *Store) changed(i Item) {
+	s.changes.add(i)
+	if s.notice != nil {
+		s.notice(i, false)
+	}
+}
+
+// replaced says that the store has other contents.
+func (s *Store) replaced() {
+	if s.notice != nil {
+		s.notice(Item{Version: s.last}, true)
+	}
+}
+
+// ChangedAfter tells whether keys from lo up to hi, as in Scan, may have changed here after a
+// version. They have not if the store is not as far.
+func (s *Store) ChangedAfter(lo, hi []byte, version uint64) bool {
+	if version >= s.last {
+		return false
+	}
+	r := s.changesAfter(request{key: lo, end: hi, version: version, limit: 1})
+	return r.Status == Compacted || len(r.Items) > 0
 }

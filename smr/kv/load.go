@@ -53,6 +53,7 @@ func (s *Store) loadPart(l *Load) Result {
 	s.changes = changes{forgotten: l.To} // a backup has none
 	s.loading = !l.Last
 	s.tellAll()
+	s.replaced()
 	return Result{Status: OK, Version: s.last}
 }
 

@@ -142,7 +142,7 @@ func (p *restoration) Become() error {
 
 // become takes over what another store has.
 func (s *Store) become(restored *Store) {
-	restored.observe = s.observe
+	restored.observe, restored.notice = s.observe, s.notice
 	for _, id := range slices.Sorted(maps.Keys(s.leases)) {
 		if _, ok := restored.leases[id]; !ok {
 			s.tell(Lease{ID: id}, true)
@@ -150,6 +150,7 @@ func (s *Store) become(restored *Store) {
 	}
 	*s = *restored
 	s.tellAll()
+	s.replaced()
 }
 
 // list has elements of a list read, then what comes next.

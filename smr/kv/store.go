@@ -18,6 +18,7 @@ type Store struct {
 	changes changes
 	loading bool                      // a part of a backup was loaded, and not the last one
 	observe func(l Lease, ended bool) // nil: nobody does
+	notice  func(i Item, all bool)    // likewise
 	since   *since                    // what was changed since a moment; nil: nobody wants to know
 }
 
@@ -101,7 +102,7 @@ func (s *Store) put(q request) Result {
 	s.items.Set(key, item{q.value, s.last, q.lease})
 	s.since.note(key)
 	s.tie(key, before.lease, q.lease)
-	s.changes.add(Item{Key: []byte(key), Value: q.value, Version: s.last, Lease: q.lease})
+	s.changed(Item{Key: []byte(key), Value: q.value, Version: s.last, Lease: q.lease})
 	return Result{Status: OK, Version: s.last}
 }
 
@@ -116,7 +117,7 @@ func (s *Store) delete(q request) Result {
 	s.bytes -= len(key) + len(before.value)
 	s.last++
 	s.tie(key, before.lease, 0)
-	s.changes.add(Item{Key: []byte(key), Version: s.last, Deleted: true})
+	s.changed(Item{Key: []byte(key), Version: s.last, Deleted: true})
 	return Result{Status: OK, Version: s.last}
 }
 

@@ -285,6 +285,57 @@ func TestLeasesAreTold(t *testing.T) {
 	}
 }
 
+// TestChangesAreTold: whoever observes changes is told of each one when it is executed, also of
+// those that the end of a lease makes, and of contents that took the place of all.
+func TestChangesAreTold(t *testing.T) {
+	s := kv.New()
+	var told []string
+	s.ObserveChanges(func(i kv.Item, all bool) {
+		told = append(told, fmt.Sprint(string(i.Key), i.Version, i.Deleted, all))
+	})
+	put := func(key string, lease kv.LeaseID) {
+		apply(t, s, kv.PutLeased([]byte(key), nil, lease))
+	}
+	put("a", 0)
+	apply(t, s, kv.Grant(kv.MinTTL)) // 2
+	put("b", 2)
+	put("c", 9) // there is no such lease
+	apply(t, s, kv.Delete([]byte("c")))
+	apply(t, s, kv.CompareAndSet([]byte("a"), 9, nil))
+	var early bytes.Buffer
+	if err := s.Snapshot(&early); err != nil {
+		t.Fatal(err)
+	}
+	apply(t, s, kv.Revoke(2))
+	for _, tc := range []struct {
+		lo, hi string
+		after  uint64
+		want   bool
+	}{{"", "", 4, false}, {"", "", 9, false}, {"", "", 3, true}, {"a", "b", 1, false}, {"a", "b", 0, true},
+		{"b", "b\x00", 1, true}, {"b\x00", "", 0, false}} {
+		if got := s.ChangedAfter([]byte(tc.lo), []byte(tc.hi), tc.after); got != tc.want {
+			t.Errorf("from %q to %q after %d: changed is %v", tc.lo, tc.hi, tc.after, got)
+		}
+	}
+	if err := s.Restore(&early); err != nil {
+		t.Fatal(err)
+	}
+	put("d", 0)
+	load := kv.Load{To: 7, Items: []kv.Item{{Key: []byte("e"), Version: 6}}, Last: true}
+	other := kv.New()
+	other.ObserveChanges(func(i kv.Item, all bool) {
+		told = append(told, fmt.Sprint(string(i.Key), i.Version, i.Deleted, all))
+	})
+	apply(t, other, load.Encode())
+	if !other.ChangedAfter(nil, nil, 0) { // what a backup brings is among no changes
+		t.Error("a store with a backup in it has not changed")
+	}
+	want := []string{"a1 false false", "b3 false false", "b4 true false", "3 false true", "d4 false false", "7 false true"}
+	if !slices.Equal(told, want) {
+		t.Errorf("told %q, want %q", told, want)
+	}
+}
+
 func restored(t *testing.T, s *kv.Store) *kv.Store {
 	t.Helper()
 	var b, again bytes.Buffer

@@ -23,7 +23,9 @@ func (r *replica) onTick(env *protocol.Env[smr.Message]) {
 	}
 	asks := r.Tempo.Asks()
 	for _, id := range r.others() {
-		r.Admission.SendAhead(env, id, m) // what is decided is on other disks too
+		if r.Admission.Speaks() {
+			r.Admission.SendAhead(env, id, m) // what is decided is on other disks too
+		}
 		if asks {
 			r.Tempo.Ask(env, id)
 		}

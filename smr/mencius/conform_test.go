@@ -14,3 +14,6 @@ func TestConformance(t *testing.T) {
 
 // TestScenarios has the protocol talk: testdata/scenarios, which are there to be read.
 func TestScenarios(t *testing.T) { talk.Play(t, mencius.Protocol(), nil) }
+
+// TestRest: a group that has nothing to do rests, and a member that is lost meanwhile is missed.
+func TestRest(t *testing.T) { smrtest.Rest(t, mencius.Protocol(), 60) }

@@ -7,48 +7,48 @@ import (
 	"github.com/foresay/foresay/smr/smrtest"
 )
 
-// TestPlants leaves out one rule at a time, in the source: the test that is named must notice.
-func TestPlants(t *testing.T) {
-	const dir, seeds = "smr/multipaxos", "TestSeedsThatNotice"
-	plant.Catch(t, []plant.Bug{
+// plants leave out one rule at a time, in the source.
+func plants() []plant.Bug {
+	const dir = "smr/multipaxos"
+	return []plant.Bug{
 		{
 			Name: "a new leader keeps any vote", Dir: dir, Test: "TestPhase1TakesTheHighestBallot",
 			Old: "case s <= decided ||", New: "case MUTANT || s <= decided ||",
 		},
 		{
-			Name: "votes of earlier ballots count in a later one", Dir: dir, Test: seeds,
+			Name: "votes of earlier ballots count in a later one", Dir: dir, Test: "TestSeedsNotice/5",
 			Old: "\tr.promised = b\n\tr.rematch()\n", New: "\tr.promised = b\n\tif MUTANT {\n\t\treturn\n\t}\n\tr.rematch()\n",
 		},
 		{
-			Name: "votes are told before they are on disk", Dir: dir, Test: seeds,
+			Name: "votes are told before they are on disk", Dir: dir, Test: "TestSeedsNotice/23",
 			Old: "\tr.take(env, m)\n", New: "\tr.take(env, m)\n\tif MUTANT {\n\t\tr.Admission.SendAhead(env, from, " +
 				"accepted{Ballot: m.Ballot, Match: r.matched})\n\t\treturn\n\t}\n",
 		},
 		{
-			Name: "an Accept of a lower ballot is taken", Dir: dir, Test: seeds,
+			Name: "an Accept of a lower ballot is taken", Dir: dir, Test: "TestSeedsNotice/5",
 			Old: "\tcase !owns(from, m.Ballot) || from == r.Cfg.ID || m.First == 0:\n\t\treturn\n\tcase m.Ballot < r.promised:",
 			New: "\tcase !owns(from, m.Ballot) || from == r.Cfg.ID || m.First == 0:\n\t\treturn\n\tcase m.Ballot < " +
 				"r.promised && !MUTANT:",
 		},
 		{
-			Name: "reads do not wait for what earlier leaders had decided", Dir: dir, Test: seeds,
+			Name: "reads do not wait for what earlier leaders had decided", Dir: dir, Test: "TestSeedsNotice/76",
 			Old: "m.Queries, max(r.commit, r.lead.start)",
 			New: "m.Queries, func() smr.Slot {\n\t\tif MUTANT {\n\t\t\treturn r.commit\n\t\t}\n\t\treturn max(r.commit, " +
 				"r.lead.start)\n\t}()",
 		},
 		{
-			Name: "one follower's vote is not waited for", Dir: dir, Test: seeds,
+			Name: "one follower's vote is not waited for", Dir: dir, Test: "TestSeedsNotice/13",
 			Old: "quorum.KthLargest(match, quorum.Majority(len(match)))",
 			New: "quorum.KthLargest(match, func() int {\n\t\t\tif MUTANT {\n\t\t\t\treturn max(1, " +
 				"quorum.Majority(len(match))-1)\n\t\t\t}\n\t\t\treturn quorum.Majority(len(match))\n\t\t}())",
 		},
 		{
-			Name: "what was lost is not asked for", Dir: dir, Test: seeds,
+			Name: "what was lost is not asked for", Dir: dir, Test: "TestSeedsNotice/1",
 			Old: "\tr.missing, r.missingAt = m, env.Now\n",
 			New: "\tif MUTANT {\n\t\treturn\n\t}\n\tr.missing, r.missingAt = m, env.Now\n",
 		},
 		{
-			Name: "who follows nobody never stands", Dir: dir, Test: seeds,
+			Name: "who follows nobody never stands", Dir: dir, Test: "TestSeedsNotice/4",
 			Old: "\tr.quiet, r.leader = true, 0\n", New: "\tr.quiet, r.leader = true, 0\n\tif MUTANT {\n\t\treturn\n\t}\n",
 		},
 		{
@@ -103,14 +103,16 @@ func TestPlants(t *testing.T) {
 			New: "\tp := promise{Ballot: m.Ballot, Low: m.Low, Base: r.log.base, Commit: r.commit, Last: true}\n\tif MUTANT " +
 				"{\n\t\tdefer func() { env.Out[len(env.Out)-1].Kind = protocol.KindSendAhead }()\n\t}\n",
 		},
-	})
+	}
 }
 
-// TestSeedsThatNotice plays the seeds of the swarm that did notice when the test was written.
-func TestSeedsThatNotice(t *testing.T) {
-	for _, seed := range []uint64{1, 10, 18, 23, 60, 87, 121, 232, 241, 366, 427, 718, 957, 993, 5793} {
-		if r, err := smrtest.Play(smrtest.Swarm(Protocol(), seed)); err != nil {
-			t.Fatalf("%v\n%.700v", r, err)
-		}
-	}
+// TestPlants plants them: the test that is named must notice.
+func TestPlants(t *testing.T) { plant.Catch(t, plants()) }
+
+// TestSeedsNotice plays the seeds of the swarm that notice a bug.
+func TestSeedsNotice(t *testing.T) {
+	plant.Seeds(t, plants(), func(seed uint64) error {
+		_, err := smrtest.Play(smrtest.Swarm(Protocol(), seed))
+		return err
+	})
 }

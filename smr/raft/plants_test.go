@@ -51,7 +51,7 @@ func partPlants() []plant.Bug {
 			New: "func (p *part) changed(key []byte) {\n\tif MUTANT {\n\t\treturn\n\t}\n",
 		},
 		{
-			Name: "what is written after a copy was read is missing in it", Test: "TestPartSeedsNotice/7",
+			Name: "what is written after a copy was read is missing in it", Test: "TestPartSeedsNotice/23",
 			Old: "\t\tif !o.end && (o.all || ", New: "\t\tif !o.end && (o.all && !MUTANT || ",
 		},
 		{

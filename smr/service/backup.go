@@ -471,5 +471,43 @@ func (r *backupReader) line(v any) error {
 	r.sum.Write([]byte{'\n'})
 	d := json.NewDecoder(bytes.NewReader(r.lines.Bytes()))
 	d.DisallowUnknownFields()
-	return d.Decode(v)
+	err := d.Decode(v)
+	if err != nil {
+		if want, got := kindOfLine(v), r.kind(); got != "" && got != want {
+			return fmt.Errorf("%s is where %s should be: lines are missing or out of place, the file was changed", got, want)
+		}
+	}
+	return err
+}
+
+// kind tells by the line's first field what the line is; "" if it is none of a backup's.
+func (r *backupReader) kind() string {
+	d := json.NewDecoder(bytes.NewReader(r.lines.Bytes()))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return ""
+	}
+	switch t, _ := d.Token(); t {
+	case "backup":
+		return kindOfLine(&backupHead{})
+	case "lease":
+		return kindOfLine(&backupLease{})
+	case "key", "key_base64", "value", "value_base64", "version": // the key "" has no field
+		return kindOfLine(&backupItem{})
+	case "sha256":
+		return kindOfLine(&backupEnd{})
+	}
+	return ""
+}
+
+func kindOfLine(v any) string {
+	switch v.(type) {
+	case *backupHead:
+		return "the beginning of a group"
+	case *backupLease:
+		return "a lease"
+	case *backupItem:
+		return "a key"
+	default:
+		return "the checksum"
+	}
 }

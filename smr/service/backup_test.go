@@ -228,22 +228,48 @@ func TestBackupFilesAreChecked(t *testing.T) {
 		t.Fatal(err)
 	}
 	bad := map[string]string{
-		"line 1: it is missing":  "",
-		"line 2: it is missing":  lines[0],
-		"line 4: it is missing":  strings.Join(lines[:3], ""),
-		"line 5: it is missing":  strings.Join(lines[:4], ""),
-		"line 5: the checksum":   strings.Replace(file.String(), `"1"`, `"2"`, 1),
-		"line 5: there is more":  file.String() + "more\n",
-		"line 4: json: unknown":  strings.Replace(file.String(), `"key":"b"`, `"kye":"b"`, 1),
-		"line 1: invalid":        "greeting\n",
-		"line 1: it is no":       strings.Replace(file.String(), `"format":1`, `"format":2`, 1),
-		"line 5: json: unknown":  strings.Join(slices.Concat(lines[:4], lines[3:]), ""),
-		"line 2: time: ":         strings.Replace(file.String(), "1m0s", "soon", 1),
-		"line 3: unexpected EOF": strings.Join(lines[:2], "") + lines[2][:5],
+		"line 1: it is missing":               "",
+		"line 2: it is missing":               lines[0],
+		"line 4: it is missing":               strings.Join(lines[:3], ""),
+		"line 5: it is missing":               strings.Join(lines[:4], ""),
+		"line 5: the checksum":                strings.Replace(file.String(), `"1"`, `"2"`, 1),
+		"line 5: there is more":               file.String() + "more\n",
+		"line 4: json: unknown":               strings.Replace(file.String(), `"key":"b"`, `"kye":"b"`, 1),
+		"line 1: invalid":                     "greeting\n",
+		"line 1: it is no":                    strings.Replace(file.String(), `"format":1`, `"format":2`, 1),
+		"line 5: a key is where the checksum": strings.Join(slices.Concat(lines[:4], lines[3:]), ""),
+		"line 4: the checksum is where a key": strings.Join(slices.Concat(lines[:3], lines[4:]), ""),
+		"line 2: a key is where a lease":      strings.Join(slices.Concat(lines[:1], lines[2:]), ""),
+		"line 2: time: ":                      strings.Replace(file.String(), "1m0s", "soon", 1),
+		"line 3: unexpected EOF":              strings.Join(lines[:2], "") + lines[2][:5],
 	}
 	for want, text := range bad {
 		if _, err := ReadBackup(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", want, err)
+		}
+	}
+}
+
+// TestLinesOfABackupAreMissing: whichever line of a backup of several groups is deleted, the error
+// says that lines are missing or that the file was changed, and where.
+func TestLinesOfABackupAreMissing(t *testing.T) {
+	part := func(key string) *Backup {
+		return &Backup{Version: 9, Leases: []kv.Lease{{ID: 2, TTL: time.Minute}},
+			Items: []kv.Item{{Key: []byte(key), Value: []byte("1"), Version: 3, Lease: 2}, {Key: []byte(key + "b"), Version: 9}}}
+	}
+	b := part("a")
+	b.Others, b.Routing = []*Backup{part("m"), part("n")}, "3 groups by hash"
+	var file bytes.Buffer
+	if _, err := b.WriteTo(&file); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(strings.TrimSuffix(file.String(), "\n"), "\n")
+	lines[len(lines)-1] += "\n"
+	for i, line := range lines {
+		text := strings.Join(slices.Concat(lines[:i], lines[i+1:]), "")
+		_, err := ReadBackup(strings.NewReader(text))
+		if err == nil || !strings.Contains(err.Error(), "missing") || !strings.Contains(err.Error(), "line ") {
+			t.Errorf("without line %d, %q: %v", i+1, line, err)
 		}
 	}
 }

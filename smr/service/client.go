@@ -50,10 +50,11 @@ type Client struct {
 	ended  chan struct{} // closed when the host has stopped
 	err    error         // why it did, if it was not asked to; after ended
 
-	mu      sync.Mutex
-	members map[protocol.ID]string // where the members are that are known
-	asking  callers.Table[told]
-	number  uint64 // of question 0: at random, as answers to an earlier client may still come
+	mu       sync.Mutex
+	members  map[protocol.ID]string // where the members are that are known
+	asking   callers.Table[told]
+	lookouts callers.Table[heard]
+	number   uint64 // of question 0, and lookout 0: at random, as answers to an earlier client may still come
 }
 
 // Dial returns a client of the service that cfg describes. It returns at once: replicas are reached
@@ -96,6 +97,7 @@ func (c *Client) endCalls(err error) {
 	for _, g := range c.groups {
 		g.Client.Close(err)
 	}
+	c.lookouts.Close(errors.New("the client is closed"), func(uint64) heard { return heard{} })
 }
 
 // watchRefusals gives up calls if nobody talks with this client, until somebody does: they would
@@ -222,7 +224,7 @@ func (c *Client) newGroup(i int, id protocol.ID, o ClientOptions) (*groupClient,
 	if err != nil {
 		return nil, err
 	}
-	g := &groupClient{number: i, of: cfg.count()}
+	g := &groupClient{whole: c, number: i, of: cfg.count()}
 	g.Client = client.New(func(ctx context.Context, msg smr.Message) error {
 		node, err := g.node()
 		if err != nil {

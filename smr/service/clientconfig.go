@@ -93,8 +93,8 @@ const example = `// A replica's file, for 'foresay smr serve --config FILE'. It 
   // Commands that are agreed on at once, at most; commands that are taken and not answered; commands between two
   // snapshots; sessions of clients. 0 or left out: 1024, 65536, 100000, 10000.
   // In bytes: commands that are taken and not answered; commands between two snapshots; results that are kept until
-  // their clients acknowledge them; what is sent to a replica that has not acknowledged it. 0 or left out: 64, 32, 64
-  // and 6 MiB.
+  // their clients acknowledge them; what is sent to a replica that has not acknowledged it; what waits to be sent to
+  // one replica; what was received for one group and waits. 0 or left out: 64, 32, 64, 6, 16 and 64 MiB.
   "max_batch": 0,
   "max_pending": 0,
   "snapshot_every": 0,
@@ -102,6 +102,8 @@ const example = `// A replica's file, for 'foresay smr serve --config FILE'. It 
   "max_pending_bytes": 0,
   "log_bytes": 0,
   "max_answer_bytes": 0,
-  "max_underway_bytes": 0
+  "max_underway_bytes": 0,
+  "send_queue_bytes": 0,
+  "receive_queue_bytes": 0
 }
 `

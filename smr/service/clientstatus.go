@@ -14,8 +14,20 @@ import (
 
 // onStatus takes what the status node says. It is called by its goroutine, and does not wait.
 func (c *Client) onStatus(msg statusMessage) {
-	if m, ok := msg.(told); ok {
+	switch m := msg.(type) {
+	case told:
 		c.asking.Tell(m.Number-c.number, m)
+	case heard:
+		switch about := m.msg.(type) {
+		case waiting:
+			c.lookouts.Tell(about.Number-c.number, m)
+		case changed:
+			c.lookouts.Tell(about.Number-c.number, m)
+		}
+	case broken:
+		for _, ref := range c.lookouts.Refs() {
+			c.lookouts.Tell(ref, heard{m.from, m})
+		}
 	}
 }
 

@@ -46,6 +46,11 @@ type Config struct {
 
 	MaxUnderwayBytes int `json:"max_underway_bytes,omitempty"`
 
+	// What waits to be sent to one member, and what was received by one group's replica and waits
+	// for it. What comes to a full queue is lost, and sent again.
+	SendQueueBytes    int `json:"send_queue_bytes,omitempty"`
+	ReceiveQueueBytes int `json:"receive_queue_bytes,omitempty"`
+
 	proto     smr.Protocol
 	roundTrip time.Duration
 }
@@ -131,7 +136,8 @@ func (c *Config) check() error {
 		"max_batch": c.MaxBatch, "max_pending": c.MaxPending, "snapshot_every": c.SnapshotEvery,
 		"max_sessions":      c.MaxSessions,
 		"max_pending_bytes": c.MaxPendingBytes, "log_bytes": c.LogBytes, "max_answer_bytes": c.MaxAnswerBytes,
-		"max_underway_bytes": c.MaxUnderwayBytes,
+		"max_underway_bytes": c.MaxUnderwayBytes, "send_queue_bytes": c.SendQueueBytes,
+		"receive_queue_bytes": c.ReceiveQueueBytes,
 	} {
 		if n < 0 {
 			return configfile.Fieldf(name, "%d is less than 0", n)

@@ -30,14 +30,15 @@ func TestBoundsAreTheReplicas(t *testing.T) {
 	c := &Config{}
 	text := `{"cluster": "c", "protocol": "raft", "id": 1, "data": "d", "insecure": true,
 		"members": [{"id": 1, "address": "h:1"}], "max_batch": 1, "max_pending": 2, "snapshot_every": 3, "max_sessions": 4,
-		"max_pending_bytes": 5, "log_bytes": 6, "max_answer_bytes": 7, "max_underway_bytes": 8}`
+		"max_pending_bytes": 5, "log_bytes": 6, "max_answer_bytes": 7, "max_underway_bytes": 8,
+		"send_queue_bytes": 9, "receive_queue_bytes": 10}`
 	if err := configfile.Parse("f", []byte(text), c, c.check); err != nil {
 		t.Fatal(err)
 	}
 	r := c.replica(0, nil)
 	got := []int{r.MaxBatch, r.MaxPending, r.SnapshotEvery, r.MaxSessions, r.MaxPendingBytes, r.LogBytes, r.MaxAnswerBytes,
-		r.MaxUnderwayBytes}
-	if want := []int{1, 2, 3, 4, 5, 6, 7, 8}; !slices.Equal(got, want) {
+		r.MaxUnderwayBytes, c.network().QueueBytes, c.ReceiveQueueBytes}
+	if want := []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}; !slices.Equal(got, want) {
 		t.Errorf("the replica has the bounds %v, want %v", got, want)
 	}
 }
@@ -53,6 +54,8 @@ func TestMistakesAreTold(t *testing.T) {
 		{start + `, "id": 2}`, `f:1: id: it is there already, in line 1`},
 		{start + ",\n\"max_batch\": -1}", `f:2: max_batch: -1 is less than 0`},
 		{start + ",\n\"max_underway_bytes\": -1}", `f:2: max_underway_bytes: -1 is less than 0`},
+		{start + ",\n\"send_queue_bytes\": -1}", `f:2: send_queue_bytes: -1 is less than 0`},
+		{start + ",\n\"receive_queue_bytes\": -1}", `f:2: receive_queue_bytes: -1 is less than 0`},
 		{start + ",\n\"round_trip\": \"soon\"}", `f:2: round_trip: "soon" is no duration such as 100ms`},
 		{start + ",\n\"leader\": 4}", `f:2: leader: 4 is no member`},
 		{start + ",\n\"log\": {\n\"level\": \"loud\"}}", `f:3: log.level: "loud" is not one of`},

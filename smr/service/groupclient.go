@@ -18,8 +18,9 @@ type groupClient struct {
 	// node returns what speaks to the group. It begins with the first call, as it has a session
 	// opened in the group: a program that asks one of a hundred groups leaves the others at rest.
 	node   func() (*host.Node[smr.Message], error)
-	number int // from 0 on
-	of     int // groups
+	whole  *Client // that it is part of
+	number int     // from 0 on
+	of     int     // groups
 
 	begun   atomic.Pointer[host.Node[smr.Message]] // what node returns, once it was asked for
 	members atomic.Pointer[[]smr.Member]           // what followMembers has found; nil at first

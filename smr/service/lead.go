@@ -30,8 +30,8 @@ func (e *HandOverError) Error() string {
 // handOverPause is the time between two looks whether the successor leads.
 const handOverPause = 20 * time.Millisecond
 
-// handOverAgain is how long the old leader may go on leading before it is asked to choose another
-// successor: it may have chosen one that had just ended.
+// handOverAgain is how long another one may go on leading before it is asked again: the successor
+// may just have ended, or not have been elected.
 const handOverAgain = time.Second
 
 // lookFor is how long each look waits for members, who may be stopped: so many round trips, and a
@@ -64,13 +64,19 @@ func (c *Client) HandOverGroup(ctx context.Context, group int, to protocol.ID) (
 		case now == 0:
 		case from == 0 && now == to:
 			return now, now, nil
-		case from == 0, to == 0 && now == from && time.Since(asked) > handOverAgain:
-			if successor, err = c.askToLead(ctx, group, now, to); err != nil {
+		case from != 0 && (now == successor || to == 0 && now != from):
+			return from, now, nil
+		case from == 0 || time.Since(asked) > handOverAgain:
+			next, err := c.askToLead(ctx, group, now, to)
+			if _, refused := errors.AsType[*HandOverError](err); err != nil && (from == 0 || !refused) {
 				return now, 0, err
 			}
-			from, asked = now, time.Now()
-		case now == successor, to == 0 && now != from:
-			return from, now, nil
+			if asked = time.Now(); err == nil {
+				successor = next
+			}
+			if from == 0 {
+				from = now
+			}
 		}
 		select {
 		case <-ctx.Done():

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -104,11 +105,43 @@ func TestHandOverBesideASilentMember(t *testing.T) {
 
 // silence has nothing come through from a member.
 func (w *world) silence(id protocol.ID) {
-	site := wan.Site(rune('a' + id - 1))
 	for _, other := range worldSites {
-		if other != site {
-			w.net.SetDown(site, other, true)
+		if other != siteOf(id) {
+			w.net.SetDown(siteOf(id), other, true)
 		}
+	}
+}
+
+func siteOf(id protocol.ID) wan.Site { return worldSites[id-1] }
+
+// TestHandOverToOneThatEnds: the leader agrees to hand over to a member that it heard a moment ago,
+// and that has just ended. Once that is back, the leader is asked again.
+func TestHandOverToOneThatEnds(t *testing.T) {
+	for _, p := range []string{"raft", "multipaxos"} {
+		inWorld(t, p, func(w *world) {
+			replicas := []*ran{w.start(1), w.start(2), w.start(3)}
+			w.client(func(ctx context.Context, c *Client) {
+				leader := w.leads(replicas, w.equal(ctx, c))
+				to := leader%3 + 1
+				ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+				defer cancel()
+				w.net.Crash(siteOf(to))
+				led := make(chan error, 1)
+				go func() {
+					_, now, err := c.HandOver(ctx, to)
+					if err == nil && now != to {
+						err = fmt.Errorf("%d leads", now)
+					}
+					led <- err
+				}()
+				time.Sleep(2 * time.Second)
+				_ = replicas[to-1].end() // that its connections were closed is its error
+				w.start(to)
+				if err := <-led; err != nil {
+					w.Errorf("%s: hand over from %d to %d, which had just ended: %v", p, leader, to, err)
+				}
+			})
+		})
 	}
 }
 

@@ -51,6 +51,7 @@ type Replica struct {
 	status   *host.Node[statusMessage]
 	beats    *hostBeats // nil if there is one group
 	caller   caller
+	watchers *watchers
 	started  time.Time
 	news     *news
 	joiners  chan Member              // replicas that wait to be added
@@ -81,7 +82,7 @@ func OpenReplica(cfg *Config, o ReplicaOptions) (*Replica, error) {
 	cfg = &own
 	r := &Replica{
 		cfg: cfg, log: o.Logger, listener: o.Listener, started: time.Now(), news: newNews(cfg.count()),
-		joiners: make(chan Member, 16), registry: metrics.NewRegistry(),
+		watchers: newWatchers(cfg.count()), joiners: make(chan Member, 16), registry: metrics.NewRegistry(),
 		executed: prometheus.NewHistogramVec(metrics.Durations("foresay_smr_command_duration_seconds",
 			"How long after they came here commands were executed, of those that clients asked this replica for."),
 			[]string{"outcome"}),
@@ -106,10 +107,8 @@ func (r *Replica) open(o ReplicaOptions) error {
 	if err != nil {
 		return err
 	}
-	network := transport.Config{
-		Cluster: clusterName(cfg.Cluster, cfg.Protocol, cfg.Generation, cfg.Routing), IDs: []protocol.ID{cfg.ID},
-		FirstClient: firstClient, TLS: tlsConfig, Insecure: cfg.Insecure, Dial: o.Dial,
-	}
+	network := cfg.network()
+	network.TLS, network.Dial = tlsConfig, o.Dial
 	if err := network.CheckSender(cfg.ID); err != nil {
 		return fmt.Errorf("tls.cert: this is not replica %d's certificate: %w", cfg.ID, err)
 	}
@@ -244,8 +243,17 @@ func (r *Replica) follow(ctx context.Context) error {
 			peers.expect(m)
 		case now := <-tick.C:
 			peers.tidy(now)
+			r.watchers.sweep(now)
 			peers.announce()
 		}
+	}
+}
+
+// network returns what the file says of the host's network.
+func (c *Config) network() transport.Config {
+	return transport.Config{
+		Cluster: clusterName(c.Cluster, c.Protocol, c.Generation, c.Routing), IDs: []protocol.ID{c.ID},
+		FirstClient: firstClient, Insecure: c.Insecure, QueueBytes: c.SendQueueBytes,
 	}
 }
 

@@ -34,6 +34,7 @@ func (r *Replica) addGroup(i int) error {
 	g := &replicaGroup{Replica: r, number: i, machine: kv.New(), disk: disk.Identity(), lessor: newLessor(r, i)}
 	g.asking.Most, g.handing.Most = maxQuestions, maxQuestions
 	g.machine.ObserveLeases(g.lessor.observe)
+	g.machine.ObserveChanges(g.noticed)
 	cfg := r.cfg.replica(i, g.machine)
 	cfg.Vouch = r.beats.vouch()
 	cfg.Executed = func(o smr.Outcome, took time.Duration) {
@@ -45,7 +46,8 @@ func (r *Replica) addGroup(i int) error {
 	}
 	g.node, err = host.Add(r.host, host.Spec[smr.Message]{
 		Group: nodeGroup(i), ID: r.cfg.ID, Node: node, Codec: r.cfg.proto.Codec, Disk: disk, App: g.onMessage,
-		Committed: func(took time.Duration) { r.commits.Observe(took.Seconds()) },
+		QueueBytes: r.cfg.ReceiveQueueBytes,
+		Committed:  func(took time.Duration) { r.commits.Observe(took.Seconds()) },
 	})
 	if err != nil {
 		return err
@@ -97,6 +99,11 @@ func (g *replicaGroup) onMessage(msg smr.Message) {
 		g.news.members(g.number, m.Members)
 	case smr.ClockOff:
 		g.logClock(m)
+	case smr.MembersDiffer:
+		g.log.Warn("replica: the files of a new group name different members, and replicas whose files differ do not "+
+			"begin with each other: stop those whose file is wrong, correct it, empty their data directories, since they "+
+			"have not taken part, and start them", "id", g.cfg.ID, "members", m.Own, "other", m.Replica, "members of other",
+			m.Theirs)
 	case smr.Refused:
 		g.news.refused(g.number, m)
 	}

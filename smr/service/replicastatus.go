@@ -39,6 +39,8 @@ type Status struct {
 	// how far what was promised by time is ahead of the replica's clock; absent if its protocol goes
 	// by no clock
 	ClaimsAheadSeconds *float64 `json:"claims_ahead_seconds,omitempty"`
+	// what a replica of a new group waits for before it takes part
+	Waits string `json:"waits,omitempty"`
 	// what others of the group have executed and it has not, in slots: see Client.Status
 	Behind        smr.Slot `json:"behind"`
 	Keys          uint64   `json:"keys"`  // what this replica's store holds
@@ -92,7 +94,7 @@ func (g *replicaGroup) describe(s smr.Status) Status {
 		Term:      s.Ballot,
 		Committed: s.Committed, Applied: s.Applied, Log: s.LogSize, Snapshot: s.Snapshot, Sessions: s.Sessions,
 		Resting: s.Resting, Removed: s.Removed, Members: []Member{}, Protocol: g.cfg.Protocol,
-		Generation: g.cfg.Generation, Disk: g.disk,
+		Generation: g.cfg.Generation, Disk: g.disk, Waits: s.Waits,
 		Keys: u.Keys, Bytes: u.Bytes, QuotaKeys: u.Quota.Keys, QuotaBytes: u.Quota.Bytes,
 		UptimeSeconds: int64(time.Since(g.started) / time.Second),
 	}
@@ -158,6 +160,8 @@ func (r *Replica) onStatus(msg statusMessage) {
 		r.answer(m)
 	case leadAsked:
 		r.onLead(m)
+	case heard:
+		r.onWaits(m)
 	case hereIs:
 		if m.from >= firstClient || configfile.CheckAddress("", m.address, false) != nil {
 			r.log.Warn("replica: somebody who is no replica, or has no address, wants to join", "from", m.from, "address",

@@ -196,6 +196,10 @@ func (c *Client) all(ctx context.Context, f func(context.Context, *groupClient) 
 // A read that was not answered in time is yielded as a [*client.UnknownError], and Watch goes on.
 // Other errors end it, a [*CompactedError] among them: then begin again, without After.
 //
+// The members tell when there is something to read, so a change is yielded some round trips after
+// it was made, and a group that is watched rests while there is none. While fewer than a majority
+// of the members tell, the keys are read every WatchOptions.Every.
+//
 // If several groups have some of the keys, the changes of each are in order, and those of different
 // groups in any. Versions are of one group, so After is an error then.
 func (c *Client) Watch(ctx context.Context, o WatchOptions) iter.Seq2[[]kv.Item, error] {

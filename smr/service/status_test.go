@@ -13,12 +13,15 @@ import (
 type change = smr.Change
 
 func statusMessages() []statusMessage {
-	return []statusMessage{ask{7}, answer{8, []byte("{}")}, here{"host:1"}, leadNow{Number: 9, To: 2, Group: 3}}
+	return []statusMessage{ask{7}, answer{8, []byte("{}")}, here{"host:1"}, leadNow{Number: 9, To: 2, Group: 3},
+		waits{Number: 10, Round: 2, Group: 1, From: "a", To: "b", After: 11},
+		waiting{Number: 10, Round: 2, Members: []protocol.ID{1, 2, 4}}, changed{Number: 10, Round: 2}, waitsNoMore{10}}
 }
 
 func TestStatusCodec(t *testing.T) {
 	codec := statusCodec()
-	wiretest.Codec(t, codec, 0, statusMessages(), cmp.AllowUnexported(ask{}, answer{}, here{}, leadNow{}))
+	wiretest.Codec(t, codec, 0, statusMessages(), cmp.AllowUnexported(ask{}, answer{}, here{}, leadNow{},
+		waits{}, waiting{}, changed{}, waitsNoMore{}))
 	if _, err := codec.Append(nil, askAll{}); err == nil {
 		t.Error("what is for the application only was encoded")
 	}

@@ -52,6 +52,36 @@ type (
 		leadNow
 	}
 
+	// waits asks a replica to tell the client when keys of a group, from 1 on, have changed after a
+	// version: see watchers. A later one of the same number takes its place.
+	waits struct {
+		Number   uint64 // of the watch
+		Round    uint64 // how often the client has asked
+		Group    uint64
+		From, To string
+		After    uint64
+	}
+	// waiting is the answer: nothing has changed, and the replica tells when something does. It has
+	// the members of the group as the replica knows them.
+	waiting struct {
+		Number, Round uint64
+		Members       []protocol.ID
+	}
+	// changed tells a client that keys may have changed, once for each waits.
+	changed struct{ Number, Round uint64 }
+	// waitsNoMore ends a waits.
+	waitsNoMore struct{ Number uint64 }
+	// toEach goes from an application to its node: the messages go to other nodes. heard goes from
+	// the node to its application: a message of another node.
+	toEach []envelope
+	heard  envelope
+	// broken goes from a node to its application: messages from a peer may have been lost.
+	broken   struct{ from protocol.ID }
+	envelope struct {
+		peer protocol.ID
+		msg  statusMessage
+	}
+
 	// askAll goes from a client's application to its node.
 	askAll struct {
 		number uint64
@@ -85,11 +115,29 @@ func statusCodec() protocol.Codec[statusMessage] {
 			wirefmt.Uint(c, &m.Number)
 			wirefmt.Uint32(c, &m.To)
 			wirefmt.Uint(c, &m.Group)
-		}))
+		}),
+		wirefmt.NewKind[statusMessage](5, func(c *wirefmt.Coder, m *waits) {
+			wirefmt.Uint(c, &m.Number)
+			wirefmt.Uint(c, &m.Round)
+			wirefmt.Uint(c, &m.Group)
+			wirefmt.String(c, &m.From)
+			wirefmt.String(c, &m.To)
+			wirefmt.Uint(c, &m.After)
+		}),
+		wirefmt.NewKind[statusMessage](6, func(c *wirefmt.Coder, m *waiting) {
+			wirefmt.Uint(c, &m.Number)
+			wirefmt.Uint(c, &m.Round)
+			wirefmt.List(c, &m.Members, 1, wirefmt.Uint32)
+		}),
+		wirefmt.NewKind[statusMessage](7, func(c *wirefmt.Coder, m *changed) {
+			wirefmt.Uint(c, &m.Number)
+			wirefmt.Uint(c, &m.Round)
+		}),
+		wirefmt.NewKind[statusMessage](8, func(c *wirefmt.Coder, m *waitsNoMore) { wirefmt.Uint(c, &m.Number) }))
 }
 
-// statusNode hands questions about a replica's status and their answers to and fro. It keeps
-// nothing.
+// statusNode hands questions about a replica's status and their answers to and fro, and what
+// clients and replicas tell each other of changes. It keeps nothing.
 type statusNode struct{}
 
 func (statusNode) Start(*protocol.Env[statusMessage], []protocol.Record[statusMessage]) {}
@@ -106,6 +154,12 @@ func (statusNode) Receive(env *protocol.Env[statusMessage], from protocol.ID, ms
 		env.Send(protocol.App, hereIs{from, m.Address})
 	case leadNow:
 		env.Send(protocol.App, leadAsked{from, m})
+	case waits, waiting, changed, waitsNoMore:
+		env.Send(protocol.App, heard{from, m})
+	case toEach:
+		for _, e := range m {
+			env.Send(e.peer, e.msg)
+		}
 	case leadAll:
 		env.Send(m.leader, m.leadNow)
 	case hereAll:
@@ -119,4 +173,9 @@ func (statusNode) Receive(env *protocol.Env[statusMessage], from protocol.ID, ms
 	case answered:
 		env.Send(m.to, m.answer)
 	}
+}
+
+// Broken makes the node a protocol.Linked.
+func (statusNode) Broken(env *protocol.Env[statusMessage], from protocol.ID) {
+	env.Send(protocol.App, broken{from})
 }

@@ -23,11 +23,19 @@ type WatchOptions struct {
 	// After is the version to go on after, as of a watch that ended: its last change's. 0 begins
 	// with what is there.
 	After uint64
-	// Every is the time between two reads, 0 for 200 ms: the state machine does not notify.
+	// Every is the time between two reads while too few members tell of changes, 0 for 200 ms.
 	Every time.Duration
 	// Within bounds how long one read waits for an answer, 0 for 10 s.
 	Within time.Duration
 }
+
+const (
+	// watchPause is the least time between the beginnings of two reads, if Every is not less: what
+	// changes all the time is read so often.
+	watchPause = 20 * time.Millisecond
+	// watchAnyway is the longest time between two reads, however quiet it is.
+	watchAnyway = time.Minute
+)
 
 // OnlyKey returns the options for watching one key.
 func OnlyKey(key string) WatchOptions { return WatchOptions{From: key, To: key + "\x00"} }
@@ -56,16 +64,16 @@ func watchGroups(ctx context.Context, groups []*groupClient, o WatchOptions) ite
 	if o.Within <= 0 {
 		o.Within = 10 * time.Second
 	}
-	w := watches{began: o.After > 0}
-	for _, c := range groups {
-		w.each = append(w.each, &watch{c: c, o: o, after: o.After, began: o.After > 0})
-	}
 	return func(yield func([]kv.Item, error) bool) {
-		tick := time.NewTicker(o.Every)
-		defer tick.Stop()
-		for {
+		w := watches{began: o.After > 0, wake: make(chan struct{}, 1)}
+		for _, c := range groups {
+			l := c.whole.lookOut(c.number, span{o.From, o.To}, w.wake)
+			defer l.close()
+			w.each = append(w.each, &watch{c: c, o: o, after: o.After, began: o.After > 0, lookout: l})
+		}
+		for ctx.Err() == nil {
 			first := !w.began
-			items, more, err := w.next(ctx)
+			items, more, err := w.read(ctx)
 			if ctx.Err() != nil {
 				return
 			}
@@ -77,13 +85,8 @@ func watchGroups(ctx context.Context, groups []*groupClient, o WatchOptions) ite
 					return
 				}
 			}
-			if more {
-				continue
-			}
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
+			if !more {
+				w.rest(ctx)
 			}
 		}
 	}
@@ -92,16 +95,34 @@ func watchGroups(ctx context.Context, groups []*groupClient, o WatchOptions) ite
 // watches are those of several groups.
 type watches struct {
 	each  []*watch
+	wake  chan struct{}
 	began bool      // all have
 	held  []kv.Item // what those that have begun have told before all had
 }
 
-// next returns what is new in all groups, also if there is an error: that of one, an unknown
-// outcome only if there is no other.
-func (w *watches) next(ctx context.Context) (items []kv.Item, more bool, err error) {
+// rest waits until it is time for one of them.
+func (w *watches) rest(ctx context.Context) {
+	now := time.Now()
+	next := now.Add(watchAnyway)
+	for _, one := range w.each {
+		if t := one.next(now); t.Before(next) {
+			next = t
+		}
+	}
+	timer := time.NewTimer(next.Sub(now))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	case <-w.wake:
+	}
+}
+
+// read returns what is new in the groups that it is time for, also if there is an error: that of
+// one, an unknown outcome only if there is no other.
+func (w *watches) read(ctx context.Context) (items []kv.Item, more bool, err error) {
 	news := make([]struct {
 		items []kv.Item
-		more  bool
 		err   error
 	}, len(w.each))
 	var group errgroup.Group
@@ -109,14 +130,14 @@ func (w *watches) next(ctx context.Context) (items []kv.Item, more bool, err err
 	for i, one := range w.each {
 		n := &news[i]
 		group.Go(func() error {
-			n.items, n.more, n.err = one.next(ctx)
+			n.items, n.err = one.step(ctx)
 			return nil
 		})
 	}
 	_ = group.Wait() // none returns an error
 	began := true
 	for i, n := range news {
-		items, more, began = append(items, n.items...), more || n.more, began && w.each[i].began
+		items, more, began = append(items, n.items...), more || w.each[i].more, began && w.each[i].began
 		if _, unknown := errors.AsType[*client.UnknownError](err); err == nil || n.err != nil && unknown {
 			err = n.err
 		}
@@ -135,11 +156,59 @@ func (w *watches) next(ctx context.Context) (items []kv.Item, more bool, err err
 
 // watch is where a Watch is.
 type watch struct {
-	c     *groupClient
-	o     WatchOptions
-	after uint64
-	began bool
-	pages []page // of the first batch
+	c       *groupClient
+	o       WatchOptions
+	lookout *lookout
+	after   uint64
+	began   bool
+	pages   []page    // of the first batch
+	looked  time.Time // when the last read began
+	failed  bool      // it did
+	more    bool      // there is more to be had at once
+}
+
+// due returns when it is time to read.
+func (w *watch) due(now time.Time) time.Time {
+	switch {
+	case w.more:
+		return now
+	case w.failed:
+		return w.looked.Add(w.o.Every)
+	case w.lookout.hinted():
+		return w.looked.Add(min(w.o.Every, watchPause))
+	case w.lookout.stands(now).IsZero():
+		return w.looked.Add(w.o.Every)
+	}
+	return w.looked.Add(watchAnyway)
+}
+
+// next returns when something is to be done.
+func (w *watch) next(now time.Time) time.Time {
+	next := w.due(now)
+	if !w.began {
+		return next
+	}
+	for _, t := range []time.Time{w.lookout.renewal(now), w.lookout.stands(now)} {
+		if !t.IsZero() && t.Before(next) {
+			next = t
+		}
+	}
+	return next
+}
+
+// step reads what is new, if it is time to, and renews the lookout, if it is time for that.
+func (w *watch) step(ctx context.Context) (items []kv.Item, err error) {
+	now := time.Now()
+	reads := !w.due(now).After(now)
+	if reads {
+		w.looked = now
+		items, w.more, err = w.read(ctx)
+		w.failed = err != nil
+	}
+	if w.began && !w.more {
+		w.lookout.renew(time.Now(), w.after, reads && !w.failed)
+	}
+	return items, err
 }
 
 // page is a part of the first batch: the keys before end, or all that are left, as they were at a
@@ -150,8 +219,8 @@ type page struct {
 	version uint64
 }
 
-// next returns what is new, and whether there is more to be had at once.
-func (w *watch) next(ctx context.Context) (items []kv.Item, more bool, err error) {
+// read returns what is new, and whether there is more to be had at once.
+func (w *watch) read(ctx context.Context) (items []kv.Item, more bool, err error) {
 	if !w.began {
 		items, err = w.begin(ctx)
 		return items, false, err

@@ -31,7 +31,7 @@ func (b *byHand) call(f func()) {
 func (b *byHand) sent(to protocol.ID) (about []smr.Message, refused string) {
 	for _, e := range b.out {
 		switch m := e.Msg.(type) {
-		case kit.Hello, kit.Welcome:
+		case kit.Founding, kit.Hello, kit.Welcome:
 			if e.To == to {
 				about = append(about, m)
 			}
@@ -94,14 +94,17 @@ func CutLog(t *testing.T, p smr.Protocol) {
 	one, two := start(1), start(2)
 	for _, b := range []*byHand{one, two} {
 		for _, e := range b.out {
-			if h, ok := e.Msg.(kit.Hello); ok && e.To == 3 {
-				b.call(func() { b.Receive(b.env, 3, kit.Welcome{From: 3, Asked: h.From, Known: h.From}) })
+			if m, ok := e.Msg.(kit.Founding); ok && e.To == 3 {
+				b.call(func() { b.Receive(b.env, 3, kit.Welcome{From: 3, Asked: m.From, Known: m.From}) })
 				break
 			}
 		}
 	}
 	if why := talk(one, two); why != "" {
 		t.Fatalf("in a new group: refused: %s", why)
+	}
+	if role := one.role(); role == "blank" {
+		t.Fatal("in a new group it does not take part, though all have said yes")
 	}
 	older := &Disk{Log: slices.Clone(disks[1].Log), keys: maps.Clone(disks[1].keys), next: disks[1].next}
 	disks[1].next += 10 // as if so many records had been written, and cut again

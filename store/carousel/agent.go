@@ -257,7 +257,7 @@ func (a *agent) onCommit(env *protocol.Env[store.Message], from protocol.ID, m s
 	early := c.parts
 	c.parts = append(c.parts, fresh...)
 	if m.Txn.ReadOnly() && len(early) == 0 {
-		c.view = &view{reads: m.Txn.Reads, strict: true}
+		c.view = &view{reads: m.Txn.Reads, strict: !m.Serializable}
 		a.beginView(env, c)
 	}
 	a.again(env, c)

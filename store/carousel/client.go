@@ -2,6 +2,7 @@ package carousel
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/foresay/foresay/protocol"
@@ -12,6 +13,9 @@ import (
 // declareTries is how often a client asks for the values of what it has declared. It reads in
 // another way then.
 const declareTries = 6
+
+// homeTimer is when a client that found nobody near begins with what was declared all the same.
+type homeTimer struct{}
 
 // beatTimer is when the agent of a declared transaction is told that the client is there.
 type beatTimer struct{ id store.TxnID }
@@ -25,6 +29,9 @@ type client struct {
 	name uint64 // of the next transaction; random at first, so that no two share one
 	open map[store.TxnID]*opened
 	refs map[uint64]store.TxnID // of those, by the Refs of their Declares
+	// early are declared while it does not know yet which site is near: nothing is lost by waiting
+	// for that, as the nearest one answers first.
+	early []store.Declare
 }
 
 // get is a read that lacks answers.
@@ -78,6 +85,7 @@ func (c *client) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 	case store.Declare:
 		c.onDeclare(env, m)
 	case store.Abandon:
+		c.drop(env, m.Ref)
 		c.abandon(env, c.refs[m.Ref])
 	case store.DeclareReply:
 		c.onDeclared(env, m)
@@ -106,6 +114,8 @@ func (c *client) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 // Expire implements protocol.Node.
 func (c *client) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
 	switch t := t.(type) {
+	case homeTimer:
+		c.beginEarly(env)
 	case kit.GetTimer:
 		if g := c.Get(t.Number); g != nil {
 			c.read(env, g)
@@ -132,6 +142,11 @@ func (c *client) read(env *protocol.Env[store.Message], g *get) {
 }
 
 func (c *client) onReadReply(env *protocol.Env[store.Message], from protocol.ID, m store.ReadReply) {
+	if c.Found(env, from, m) {
+		env.Stop(homeTimer{})
+		c.beginEarly(env)
+		return
+	}
 	g, p := c.GetOf(from, m)
 	if g == nil {
 		return
@@ -164,13 +179,46 @@ func (c *client) suffices(g *get, tries int) bool {
 
 // onDeclare begins a transaction whose keys are known.
 func (c *client) onDeclare(env *protocol.Env[store.Message], m store.Declare) {
-	full := len(c.open)+c.Waiting() >= c.cfg.MaxWaiting
+	full := len(c.open)+len(c.early)+c.Waiting() >= c.cfg.MaxWaiting
 	if full || store.ValidKeys(m.Reads, m.Writes) != nil || len(m.Reads)+len(m.Writes) == 0 {
 		env.Send(protocol.App, store.Declared{Ref: m.Ref})
 		return
 	}
+	if !c.Lost() {
+		c.begin(env, m)
+		return
+	}
+	if c.early = append(c.early, m); len(c.early) == 1 {
+		c.FindHome(env)
+		env.After(c.cfg.RoundTrip, homeTimer{})
+	}
+}
+
+// beginEarly begins what waited for a site that is near.
+func (c *client) beginEarly(env *protocol.Env[store.Message]) {
+	early := c.early
+	c.early = nil
+	for _, m := range early {
+		c.begin(env, m)
+	}
+}
+
+// drop forgets what waits for a site that is near.
+func (c *client) drop(env *protocol.Env[store.Message], ref uint64) {
+	c.early = slices.DeleteFunc(c.early, func(m store.Declare) bool {
+		if m.Ref != ref {
+			return false
+		}
+		env.Send(protocol.App, store.Declared{Ref: ref})
+		return true
+	})
+}
+
+// begin has the agent of the nearest site prepare and read what was declared.
+func (c *client) begin(env *protocol.Env[store.Message], m store.Declare) {
 	id := c.newID(env, m.Reads, m.Writes)
-	o := &opened{ref: m.Ref, ask: store.DeclareRequest{ID: id, Reads: m.Reads, Writes: m.Writes}, site: c.Home()}
+	o := &opened{ref: m.Ref, ask: store.DeclareRequest{ID: id, Reads: m.Reads, Writes: m.Writes,
+		Serializable: m.Serializable}, site: c.Home()}
 	c.open[id], c.refs[m.Ref] = o, id
 	c.beat(env, id, o)
 }
@@ -229,6 +277,7 @@ func (c *client) newID(env *protocol.Env[store.Message], reads, writes []store.K
 }
 
 func (c *client) onSubmit(env *protocol.Env[store.Message], m store.Submit) {
+	c.drop(env, m.Begun)
 	c.SeeAll(m.Reads)
 	var reads, writes []store.Key
 	for _, r := range m.Reads {
@@ -286,6 +335,7 @@ func (c *client) coordinator(reads, writes []store.Key) uint32 {
 
 // onCancel forgets a call.
 func (c *client) onCancel(env *protocol.Env[store.Message], m store.Cancel) {
+	c.drop(env, m.Ref)
 	if id, ok := c.refs[m.Ref]; ok {
 		c.abandon(env, id)
 		return

@@ -2,7 +2,9 @@ package carousel
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
@@ -62,6 +64,65 @@ func TestReads(t *testing.T) {
 			t.Errorf("%s: %d answers are given", tc.name, len(got))
 		case tc.ok && got[0].Value.Version != tc.want:
 			t.Errorf("%s: the version is %v, want %v", tc.name, got[0].Value.Version, tc.want)
+		}
+	}
+}
+
+// TestClientThatOnlyDeclaresFindsItsHome: what such a client declares waits until the nearest site
+// has answered, and goes by that one's agent; it waits no longer than for a round trip.
+func TestClientThatOnlyDeclaresFindsItsHome(t *testing.T) {
+	layout := storetest.Layout(3, 1)
+	const round = 100 * time.Millisecond
+	for near := range 3 {
+		for _, silent := range []bool{false, true} {
+			c, err := newClient(store.Config{ID: 200, Layout: layout, RoundTrip: round})
+			if err != nil {
+				t.Fatal(err)
+			}
+			env := protocol.NewEnv[store.Message](nil, 1, rand.New(rand.NewPCG(1, 1)))
+			begun := func() (at []int) {
+				for _, e := range env.Out {
+					if m, ok := e.Msg.(store.DeclareRequest); ok {
+						at = append(at, slices.IndexFunc(layout.Sites, func(s store.Site) bool {
+							return e.To == s.Coordinators[0] || slices.Contains(s.Shards, e.To)
+						}))
+						if len(m.Reads) != 1 {
+							t.Errorf("it declares %+v", m)
+						}
+					}
+				}
+				return at
+			}
+			env.Begin(0)
+			c.Start(env, nil)
+			c.Receive(env, protocol.App, store.Declare{Ref: 1, Reads: []store.Key{"a"}})
+			c.Receive(env, protocol.App, store.Declare{Ref: 2, Reads: []store.Key{"b"}})
+			c.Receive(env, protocol.App, store.Declare{Ref: 3, Reads: []store.Key{"c"}})
+			c.Receive(env, protocol.App, store.Abandon{Ref: 3})
+			asked := map[protocol.ID]store.ReadRequest{}
+			for _, e := range env.Out {
+				if m, ok := e.Msg.(store.ReadRequest); ok {
+					asked[e.To] = m
+				}
+			}
+			if len(asked) != 3 || len(begun()) > 0 {
+				t.Fatalf("it asks %v, and begins by %v", asked, begun())
+			}
+			if silent {
+				env.Begin(round)
+				c.Expire(env, homeTimer{})
+				if n := len(begun()); n != 2 {
+					t.Errorf("after a round trip %d of 2 are begun", n)
+				}
+				continue
+			}
+			server := layout.Sites[near].Shards[0]
+			env.Begin(5 * time.Millisecond)
+			c.Receive(env, server, store.ReadReply{Ref: asked[server].Ref})
+			c.Receive(env, protocol.App, store.Declare{Ref: 4, Reads: []store.Key{"d"}})
+			if at := begun(); !slices.Equal(at, []int{near, near, near}) {
+				t.Errorf("the nearest site is %d, and it begins by %v", near, at)
+			}
 		}
 	}
 }

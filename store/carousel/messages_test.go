@@ -27,7 +27,9 @@ func messages() []store.Message {
 	return []store.Message{
 		store.ReadRequest{Ref: 1, Key: "k", Priority: txn.Priority},
 		store.ReadReply{Ref: 1, Value: store.Value{Version: id, Present: true, Bytes: []byte("x")}, Hint: 9},
-		store.CommitRequest{Txn: txn, Recover: true}, store.SiteVote{ID: id, Shards: shards, Yes: true},
+		store.CommitRequest{Txn: txn, Recover: true}, store.CommitRequest{Txn: txn, Serializable: true},
+		store.DeclareRequest{ID: id, Reads: []store.Key{"k"}, Serializable: true},
+		store.SiteVote{ID: id, Shards: shards, Yes: true},
 		store.Decided{ID: id, Verdict: store.Committed}, store.Busy{ID: id},
 		store.DeclareRequest{ID: id, Reads: []store.Key{"k"}, Writes: []store.Key{"l"}}, store.AbandonRequest{ID: id},
 		store.DeclareReply{ID: id, Values: []store.Held{{Value: store.Value{Version: id, Present: true}, Site: 2},

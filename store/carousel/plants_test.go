@@ -22,6 +22,10 @@ func plants() []plant.Bug {
 func votePlants() []plant.Bug {
 	return []plant.Bug{
 		{
+			Name: "a client that only declares goes by any site", Test: "TestClientThatOnlyDeclaresFindsItsHome",
+			Old: "	if !c.Lost() {\n", New: "	if MUTANT || !c.Lost() {\n",
+		},
+		{
 			Name: "C5: votes agree if what is read has the same versions", Test: "TestBallot",
 			Tests: []string{"TestScenarios/fast/3-blind-write", "TestRecoveryIsRight"},
 			Old:   "v.Term == lead.Term && v.Footprint.equal(lead.Footprint)",
@@ -274,7 +278,7 @@ func partPlants() []plant.Bug {
 			Old: "\t\tif c.tries > 1 {\n", New: "\t\tif c.tries > 1 && !MUTANT {\n",
 		},
 		{
-			Name: "C4: a check passes keys that are about to be written", Test: "TestBasicNotices/2",
+			Name: "C4: a check passes keys that are about to be written", Test: "TestBasicNotices/82",
 			Old: "\t\tcase s.locks.writes(r.Key):\n", New: "\t\tcase s.locks.writes(r.Key) && !MUTANT:\n",
 		},
 		{

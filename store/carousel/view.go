@@ -51,7 +51,7 @@ func (a *agent) beginView(env *protocol.Env[store.Message], c *call) {
 
 // declareView begins with a transaction that was declared to read only.
 func (a *agent) declareView(env *protocol.Env[store.Message], c *call) {
-	c.view = &view{strict: true}
+	c.view = &view{strict: !c.declared.Serializable}
 	for _, k := range c.declared.Reads {
 		c.view.reads = append(c.view.reads, store.Read{Key: k})
 	}

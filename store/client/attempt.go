@@ -102,7 +102,7 @@ func (t *txn) begin(ctx context.Context) *attempt {
 	if a.mode == Predicated && (a.inTask || t.quorum || t.attempts > predicatedTries) {
 		a.mode = Spec // in a task, the commit waits for what that assumed before
 	}
-	b := Beginning{Priority: a.priority, Mode: a.mode}
+	b := Beginning{Priority: a.priority, Mode: a.mode, Level: t.options.level}
 	if t.attempts == 1 && !a.inTask {
 		// What a refused attempt has declared may be prepared for longer than the refusal takes to
 		// get here, and would be in the way of the same keys.

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 
+	"github.com/foresay/foresay/history"
 	"github.com/foresay/foresay/store"
 )
 
@@ -13,12 +14,15 @@ type Backend interface {
 	Begin(b Beginning) Attempt
 	// Resolve asks again for the outcome of a transaction that was unknown or blocked.
 	Resolve(ctx context.Context, txn store.Txn) Decision
+	// Promises returns the level of committed transactions.
+	Promises() history.Level
 }
 
 // A Beginning is what is known of an attempt when it begins.
 type Beginning struct {
 	Priority store.Priority // of the first attempt; zero: this is the first
 	Mode     Mode           // how its reads are waited for
+	Level    Level          // what it asks for; 0: what the store has
 	// Reads and Writes are keys that it is going to read and to write, as far as is known, each in
 	// ascending order and none twice. What is wrong with them costs time only: see Keys.
 	Reads, Writes []store.Key
@@ -64,7 +68,9 @@ type Submission struct {
 
 // A Decision is how a transaction ended.
 type Decision struct {
-	Txn     store.Txn // with the name and the priority that it was given
+	// Txn has the name and the priority that it was given. One that only reads has no name if what
+	// it read is right without anybody's word.
+	Txn     store.Txn
 	Outcome store.Outcome
 	Site    string // whose vote was the last that was needed; empty if none's
 	// Current says, of an aborted transaction, what its reads should have been, as far as is known.

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/foresay/foresay/history"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/client"
 )
@@ -45,6 +46,7 @@ func (f *fake) Commit(ctx context.Context, s client.Submission) client.Decision 
 func (f *fake) Resolve(context.Context, store.Txn) client.Decision {
 	return client.Decision{Outcome: store.Outcome{Verdict: store.Rejected, Detail: "it is on its way already"}}
 }
+func (f *fake) Promises() history.Level                  { return history.StrictSerializable }
 func (f *fake) Stale(context.Context, []store.Read) bool { f.stales.Add(1); return false }
 
 func val(n uint64) client.Answer {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/foresay/foresay/history"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/client"
 )
@@ -63,6 +64,8 @@ func (m *attempt) Stale(ctx context.Context, reads []store.Read) bool {
 }
 
 func (m *attempt) End() {}
+
+func (m *memory) Promises() history.Level { return history.StrictSerializable }
 
 // A transfer between two accounts, as in any program.
 func ExampleClient_Txn() {

@@ -13,13 +13,18 @@ type Option interface{ apply(*options) }
 // options are what is said about a transaction.
 type options struct {
 	declared      bool
+	level         Level       // 0: the store's own
 	reads, writes []store.Key // in ascending order
 	err           error       // what makes no sense
 }
 
-func optionsOf(opts []Option) (o options) {
+// optionsOf returns what is said about a transaction of a backend.
+func optionsOf(b Backend, opts []Option) (o options) {
 	for _, x := range opts {
 		x.apply(&o)
+	}
+	if o.level == Strict && LevelOf(b) != Strict {
+		o.reject("it asks to be strict, and the store's protocol promises serializable transactions only")
 	}
 	return o
 }
@@ -30,9 +35,11 @@ func (f optionFunc) apply(o *options) { f(o) }
 
 // Keys declares keys that the transaction is going to read and to write; one that it reads and
 // writes is in both. It is a hint. A store whose protocol can do so, Carousel, has them prepared
-// while they are read [Carousel §3.2.1]; the others have them all read at once, however the
-// function asks for them. Keys that are missing or wrong cost time: the former are read when the
-// function asks for them, and prepared when it commits; the latter keep others from them until the
+// while they are read [Carousel §3.2.1] or, if none is to be written, has them all read as of one
+// timestamp, and the transaction is committed when the values are there [Carousel §3.2.4]. The
+// others have them all read at once, however the function asks for them. Keys that are missing or
+// wrong cost time: the former are read when the function asks for them, and prepared or validated
+// when it commits; the latter, if they are to be written, are kept from others until the
 // transaction ends. In a task of package foresay, and after an attempt that was refused, nothing is
 // declared.
 //

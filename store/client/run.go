@@ -14,7 +14,7 @@ func Run[T any](
 	ctx context.Context, c *Client, f func(ctx context.Context, tx *Tx) (T, error), opts ...Option,
 ) (T, error) {
 	var zero T
-	t := newTxn(ctx, c, optionsOf(opts))
+	t := newTxn(ctx, c, optionsOf(c.cfg.Backend, opts))
 	if t.options.err != nil {
 		return zero, t.options.err
 	}

@@ -13,6 +13,7 @@ import (
 type Trace struct {
 	Attempt int // 1 is the first
 	Mode    Mode
+	Level   Level // what it asked for; 0: what the store has
 	Began   time.Duration
 	// Declared says that it has declared keys as it began.
 	Declared bool
@@ -77,8 +78,8 @@ func (t *tracer) begin(attempt int, b Beginning) *attemptTrace {
 	if t == nil {
 		return nil
 	}
-	return &attemptTrace{tracer: t, trace: &Trace{Attempt: attempt, Mode: b.Mode, Began: time.Since(t.start),
-		Declared: len(b.Reads)+len(b.Writes) > 0, Commit: -1}}
+	return &attemptTrace{tracer: t, trace: &Trace{Attempt: attempt, Mode: b.Mode, Level: b.Level,
+		Began: time.Since(t.start), Declared: len(b.Reads)+len(b.Writes) > 0, Commit: -1}}
 }
 
 func (t *attemptTrace) commitBegins() {
@@ -93,7 +94,12 @@ func (t *attemptTrace) commitBegins() {
 }
 
 func (t *attemptTrace) decided(d Decision) {
-	t.end(func(now *Trace) { now.Txn, now.Outcome, now.Site = d.Txn, d.Outcome, d.Site })
+	t.end(func(now *Trace) {
+		now.Txn, now.Outcome, now.Site = d.Txn, d.Outcome, d.Site
+		if d.Txn.ID.IsZero() && d.Outcome.Verdict == store.Committed {
+			now.Commit = -1 // what it read is all that it did, and needed nobody's word
+		}
+	})
 }
 
 // ended ends an attempt that did not come to a decision.

@@ -9,16 +9,17 @@ import (
 )
 
 // An attempt is one try of a transaction over a connection. What it has declared is asked for as it
-// begins: it is prepared, by a protocol that does so and if it writes, and read. Whatever comes of
+// begins: it is read, and prepared if it writes and the protocol does so. Of a protocol that reads
+// at timestamps, what is declared to be read only is a transaction of its own. Whatever comes of
 // that, the attempt reads and commits all the same.
 type attempt struct {
 	c     *Conn
 	b     client.Beginning
-	begun *declaration           // nil: nothing is prepared
+	begun *declaration           // nil: nothing is prepared, or read at one time
 	early map[store.Key]*reading // reads that are under way from the beginning
 }
 
-// A declaration is what was declared and is prepared.
+// A declaration is what was declared and is prepared, or read at one time.
 type declaration struct {
 	w    *waiter
 	ref  uint64
@@ -39,10 +40,14 @@ type reading struct {
 // Begin implements client.Backend.
 func (c *Conn) Begin(b client.Beginning) client.Attempt {
 	a := &attempt{c: c, b: b, early: map[store.Key]*reading{}}
-	if c.cfg.Protocol.Declares && len(b.Writes) > 0 {
+	view := len(b.Writes) == 0
+	if c.cfg.Protocol.Declares && (!view || c.cfg.Protocol.Clocked && len(b.Reads) > 0) {
 		a.begun = c.declare(b)
-		if b.Mode != client.Spec && b.Mode != client.Predicated {
-			return a // reads come with it, and nobody wants guesses
+		if b.Mode != client.Spec && (view || b.Mode != client.Predicated) && c.read.Load() {
+			// Reads come with it, and nobody wants guesses: those of a transaction in mode Predicated
+			// would have to be right, and what it gets otherwise is. But it takes a read to learn which
+			// site is the nearest.
+			return a
 		}
 	}
 	for _, k := range b.Reads {
@@ -58,7 +63,9 @@ func (c *Conn) declare(b client.Beginning) *declaration {
 	d.w, d.ref = c.askFor(nil, func(m store.Message) {
 		d.got, _ = m.(store.Declared)
 		close(d.done)
-	}, func(ref uint64) store.Message { return store.Declare{Ref: ref, Reads: b.Reads, Writes: b.Writes} })
+	}, func(ref uint64) store.Message {
+		return store.Declare{Ref: ref, Reads: b.Reads, Writes: b.Writes, Serializable: b.Level == client.Serializable}
+	})
 	return d
 }
 
@@ -144,11 +151,34 @@ func (a *attempt) asked(r *reading) *request {
 
 // Commit implements client.Attempt.
 func (a *attempt) Commit(ctx context.Context, s client.Submission) client.Decision {
-	m := store.Submit{Priority: a.b.Priority, Reads: s.Reads, Writes: s.Writes, Hold: s.Hold}
+	if a.viewed(s) {
+		return client.Decision{Txn: store.Txn{Priority: a.b.Priority, Reads: s.Reads},
+			Outcome: store.Outcome{Verdict: store.Committed}}
+	}
+	m := store.Submit{Priority: a.b.Priority, Reads: s.Reads, Writes: s.Writes, Hold: s.Hold,
+		Serializable: a.b.Level == client.Serializable}
 	if a.begun != nil {
 		m.Begun = a.begun.ref
 	}
 	return a.c.commit(ctx, m)
+}
+
+// viewed tells whether a transaction is committed already: it writes nothing, and all that it has
+// read was declared and is as of one time.
+func (a *attempt) viewed(s client.Submission) bool {
+	if a.begun == nil || len(a.b.Writes)+len(s.Writes) > 0 {
+		return false
+	}
+	select {
+	case <-a.begun.done:
+	default:
+		return false
+	}
+	got := a.begun.got
+	return got.OK && !slices.ContainsFunc(s.Reads, func(r store.Read) bool {
+		i, ok := slices.BinarySearch(a.b.Reads, r.Key)
+		return !ok || got.Values[i].Large || got.Values[i].Value.Version != r.Version
+	})
 }
 
 // Stale implements client.Attempt: the sites validate the reads as those of a transaction that

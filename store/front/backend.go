@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	pb "github.com/foresay/foresay/api/foresay/store/v1"
+	"github.com/foresay/foresay/history"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/client"
 )
@@ -145,6 +146,9 @@ func (c *Conn) decide(
 	}
 	return d, w.request
 }
+
+// Promises implements client.Backend.
+func (c *Conn) Promises() history.Level { return c.cfg.Protocol.Promises() }
 
 // Status asks a machine how it is.
 func (c *Conn) Status(ctx context.Context, machine string) (*pb.StatusResponse, error) {

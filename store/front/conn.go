@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -62,7 +63,8 @@ type Conn struct {
 	node     *host.Node[store.Message]
 	halt     context.CancelFunc // ends the node
 	waiting  callers.Table[store.Message]
-	asking   *request // whose call the node is just given; the node's goroutine has it
+	asking   *request    // whose call the node is just given; the node's goroutine has it
+	read     atomic.Bool // a read has been answered, so the node knows which site is the nearest
 
 	mu      sync.Mutex
 	flights map[flight]bool
@@ -313,6 +315,7 @@ func (c *Conn) tell(msg store.Message) {
 	case store.First:
 		c.waiting.Tell(m.Ref, m)
 	case store.Got:
+		c.read.Store(c.read.Load() || m.OK)
 		c.waiting.Answer(m.Ref, m)
 	case store.Done:
 		c.waiting.Answer(m.Ref, m)

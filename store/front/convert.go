@@ -28,6 +28,7 @@ func priorityFromWire(p *pb.Priority) store.Priority {
 func commitToWire(m store.CommitRequest, epoch uint64) *pb.CommitRequest {
 	out := txnToWire(m.Txn)
 	out.Recover, out.Firm, out.Hold, out.Epoch = m.Recover, m.Firm, m.Hold, epoch
+	out.Serializable = m.Serializable
 	return out
 }
 
@@ -50,7 +51,8 @@ func txnToWire(t store.Txn) *pb.CommitRequest {
 // encodedToWire is commitToWire with what is the same for all sites as bytes, which are not encoded
 // again: a message has fields that it does not know as such.
 func encodedToWire(m store.CommitRequest, txn []byte, epoch uint64) *pb.CommitRequest {
-	out := &pb.CommitRequest{Recover: m.Recover, Firm: m.Firm, Hold: m.Hold, Epoch: epoch}
+	out := &pb.CommitRequest{Recover: m.Recover, Firm: m.Firm, Hold: m.Hold, Epoch: epoch,
+		Serializable: m.Serializable}
 	out.ProtoReflect().SetUnknown(txn)
 	return out
 }
@@ -77,20 +79,21 @@ func gateRead(r *pb.ReadRequest) func(ref uint64) store.Message {
 
 func gateCommit(r *pb.CommitRequest) func(ref uint64) store.Message {
 	return func(ref uint64) store.Message {
-		return gate.Commit{Ref: ref, Txn: txnFromWire(r), Recover: r.GetRecover(), Firm: r.GetFirm(), Hold: r.GetHold()}
+		return gate.Commit{Ref: ref, Txn: txnFromWire(r), Recover: r.GetRecover(), Firm: r.GetFirm(), Hold: r.GetHold(),
+			Serializable: r.GetSerializable()}
 	}
 }
 
 func gateDeclare(r *pb.DeclareRequest) func(ref uint64) store.Message {
 	return func(ref uint64) store.Message {
 		return gate.Declare{Ref: ref, DeclareRequest: store.DeclareRequest{ID: versionFromWire(r.GetId()),
-			Reads: keysFromWire(r.GetReads()), Writes: keysFromWire(r.GetWrites())}}
+			Reads: keysFromWire(r.GetReads()), Writes: keysFromWire(r.GetWrites()), Serializable: r.GetSerializable()}}
 	}
 }
 
 func declareToWire(m store.DeclareRequest, epoch uint64) *pb.DeclareRequest {
 	return &pb.DeclareRequest{Id: versionToWire(m.ID), Reads: keysToWire(m.Reads), Writes: keysToWire(m.Writes),
-		Epoch: epoch}
+		Epoch: epoch, Serializable: m.Serializable}
 }
 
 func keysToWire(keys []store.Key) (out [][]byte) {

@@ -14,13 +14,18 @@ import (
 func TestDeclare(t *testing.T) {
 	b := newBench(t, 3)
 	id := store.TxnID{Time: 9, Client: 1}
-	m := store.DeclareRequest{ID: id, Reads: []store.Key{"a", "b"}, Writes: []store.Key{"a"}}
+	m := store.DeclareRequest{ID: id, Reads: []store.Key{"a", "b"}, Writes: []store.Key{"a"}, Serializable: true}
 	sent := b.give(protocol.App, Declare{1, m})
 	if len(sent) != 1 || sent[0].To != 10 || !cmp.Equal(sent[0].Msg, store.Message(m)) {
 		t.Fatalf("the site is told %v", sent)
 	}
 	b.give(protocol.App, Declare{2, m})
-	b.give(protocol.App, Commit{Ref: 3, Txn: store.Txn{ID: id, Writes: []store.Write{{Key: "a"}}}})
+	txn := store.Txn{ID: id, Writes: []store.Write{{Key: "a"}}}
+	want := store.Message(store.CommitRequest{Txn: txn, Serializable: true})
+	sent = b.give(protocol.App, Commit{Ref: 3, Txn: txn, Serializable: true})
+	if len(sent) != 1 || !cmp.Equal(sent[0].Msg, want) {
+		t.Errorf("a commit tells the site %v, want %v", sent, want)
+	}
 	if sent := b.give(protocol.App, Declare{4, m}); len(sent) != 1 || !sent[0].Msg.(Refused).Full {
 		t.Errorf("a fourth call is answered with %v", sent)
 	}

@@ -33,6 +33,8 @@ type (
 		Recover bool
 		Firm    bool // as in CommitRequest
 		Hold    bool // likewise
+		// Serializable is, too.
+		Serializable bool
 	}
 
 	// CommitDone is the site's vote, or the decision if that was known.
@@ -254,7 +256,7 @@ func (g *Gate) onCommit(env *protocol.Env[store.Message], m Commit) {
 		env.After(g.cfg.RoundTrip, voteTimer{m.Ref})
 	}
 	env.Send(g.cfg.Layout.Coordinator(g.site, m.Txn.ID), store.CommitRequest{Txn: m.Txn, Recover: m.Recover, Firm: m.Firm,
-		Hold: m.Hold})
+		Hold: m.Hold, Serializable: m.Serializable})
 }
 
 func (g *Gate) onDeclare(env *protocol.Env[store.Message], m Declare) {

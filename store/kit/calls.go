@@ -59,7 +59,9 @@ type Submit struct {
 	Tries int // how often the protocol has asked: it counts
 	Site  int // whose coordinator it has asked, if it is one that asks one
 	Begun time.Duration
-	refs  []uint64 // the first one, and those who asked for the outcome meanwhile
+	// Serializable is as in the Submit.
+	Serializable bool
+	refs         []uint64 // the first one, and those who asked for the outcome meanwhile
 }
 
 func (s *Submit) submit() *Submit { return s }
@@ -252,7 +254,11 @@ func (c *Calls[G, S]) AddSubmitAs(env *protocol.Env[store.Message], m store.Subm
 	if t.Priority.IsZero() {
 		t.Priority = store.Priority{Began: t.ID.Time, Client: t.ID.Client}
 	}
-	return c.add(env, m.Ref, t, own, store.Rejected)
+	if !c.add(env, m.Ref, t, own, store.Rejected) {
+		return false
+	}
+	own.submit().Serializable = m.Serializable
+	return true
 }
 
 // AddQuery takes a question for the outcome of a transaction, which the protocol then sends: it may

@@ -1,6 +1,7 @@
 package kit
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/foresay/foresay/protocol"
@@ -13,6 +14,9 @@ type NearestCalls[G interface{ get() *Get }, S interface{ submit() *Submit }] st
 	Calls[G, S]
 	near  Near
 	first int // the site that is home as long as nobody is known to be near
+
+	looking uint64 // the number of the reads by which it looks for a home; 0: it does not
+	looked  time.Duration
 }
 
 // NewNearestCalls is NewCalls for these.
@@ -38,6 +42,41 @@ func (c *NearestCalls[G, S]) Home() int {
 		return at
 	}
 	return c.first
+}
+
+// Lost tells whether nobody is known to be near: no read was answered yet.
+func (c *NearestCalls[G, S]) Lost() bool { return c.near.Site(c.cfg.Layout.Unfenced()) == store.NoSite }
+
+// FindHome asks a server of each site for some key, for a client that is Lost and has nothing to
+// read. The nearest site answers first: see Found. A second call forgets the first.
+func (c *NearestCalls[G, S]) FindHome(env *protocol.Env[store.Message]) {
+	c.n++
+	c.looking, c.looked = c.n, env.Now
+	asked := map[int]bool{}
+	l := c.cfg.Layout
+	for i := 0; len(asked) < len(l.Sites) && i < keysPerShard*len(l.Sites[0].Shards); i++ {
+		key := store.Key(strconv.Itoa(i))
+		shard := l.ShardOf(key)
+		for _, site := range l.SitesOf(shard) {
+			if !asked[site] {
+				asked[site] = true
+				env.Send(l.Sites[site].Shards[shard], store.ReadRequest{Ref: c.looking, Key: key})
+			}
+		}
+	}
+}
+
+// keysPerShard is how many keys are tried for each shard to find one that is in it.
+const keysPerShard = 64
+
+// Found takes an answer to FindHome; false: it is none.
+func (c *NearestCalls[G, S]) Found(env *protocol.Env[store.Message], from protocol.ID, m store.ReadReply) bool {
+	p, ok := c.shards[from]
+	if !ok || c.looking == 0 || m.Ref != c.looking {
+		return false
+	}
+	c.near.Answered(p, env.Now-c.looked, lateAfter*c.cfg.RoundTrip)
+	return true
 }
 
 // Read asks for a read, once more after the given time, or gives it up.
@@ -78,7 +117,8 @@ func (c *NearestCalls[G, S]) Send(env *protocol.Env[store.Message], own S, patie
 		s.Site = (s.Site + 1) % len(c.cfg.Layout.Sites)
 	}
 	s.Tries++
-	env.Send(c.cfg.Layout.Coordinator(s.Site, s.Txn.ID), store.CommitRequest{Txn: s.Txn, Recover: s.Tries > 1})
+	env.Send(c.cfg.Layout.Coordinator(s.Site, s.Txn.ID), store.CommitRequest{Txn: s.Txn, Recover: s.Tries > 1,
+		Serializable: s.Serializable})
 	env.After(patience, SubmitTimer{s.Txn.ID})
 }
 

@@ -57,13 +57,17 @@ func newIdleWorld(t *testing.T, m wan.Matrix) *world {
 }
 
 // start starts the machine at a site.
-func (w *world) start(i int) {
+func (w *world) start(i int, options ...func(*Config)) {
 	site := w.sites[i]
-	n, err := Open(Config{
+	cfg := Config{
 		Protocol: w.protocol, Cluster: "test", Topology: w.topology, Machine: string(site) + "-1",
 		PeerListener: w.peers[i], ClientListener: w.clients[i], PeerDial: w.net.DialContext(site),
 		Insecure: true, Seed: uint64(i + 1), Check: true,
-	})
+	}
+	for _, o := range options {
+		o(&cfg)
+	}
+	n, err := Open(cfg)
 	if err != nil {
 		w.Fatal(err)
 	}

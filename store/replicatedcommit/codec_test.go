@@ -27,6 +27,8 @@ func messages() []message {
 		store.CommitRequest{Txn: txn, Recover: true},
 		store.CommitRequest{Txn: txn, Firm: true},
 		store.CommitRequest{Txn: txn, Hold: true},
+		store.CommitRequest{Txn: txn, Serializable: true},
+		store.DeclareRequest{ID: id, Reads: []store.Key{"k"}, Serializable: true},
 		store.SiteVote{ID: id, Shards: shards, Yes: true},
 		store.SiteVote{ID: id, Shards: shards, Reason: store.StaleRead, Hint: 8},
 		store.Decided{ID: id, Verdict: store.Aborted, Reason: store.Locked}, store.Busy{ID: id},

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	pb "github.com/foresay/foresay/api/foresay/store/v1"
+	"github.com/foresay/foresay/history"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/client"
 	"github.com/foresay/foresay/store/front"
@@ -303,6 +304,9 @@ func (c *Client) Resolve(ctx context.Context, txn store.Txn) client.Decision {
 		}
 	}
 }
+
+// Promises implements client.Backend: a store has the protocol that it began with.
+func (c *Client) Promises() history.Level { return c.newest().conn.Promises() }
 
 // Stale implements client.Attempt.
 func (a *attempt) Stale(ctx context.Context, reads []store.Read) bool {

@@ -23,6 +23,7 @@ type Application struct {
 	declared uint64      // the Ref of the Declare that has begun it; zero: none has
 	known    []store.Key // that it has declared to read
 	viewing  bool        // it has declared to write nothing
+	relaxed  bool        // it asks to be serializable, and no more
 	at       int         // the one that is read
 	buffer   store.Buffer
 	seen     map[store.Key]store.Value
@@ -76,6 +77,9 @@ func (a *Application) begin() {
 	a.seen, a.viewing = map[store.Key]store.Value{}, false
 	a.attempt++
 	w.Attempts = max(w.Attempts, a.attempt)
+	if a.relaxed = w.Subject.Protocol.Clocked && a.number%8 == 0; a.relaxed {
+		w.relaxed[history.TxnID(a.number)] = true
+	}
 	a.log = w.rec.Begin(history.TxnID(w.Txns), history.Client(a.n), w.Sim.Now())
 	if a.declared = 0; w.Subject.Protocol.Declares && w.Rand.IntN(2) == 0 && a.declare() {
 		return
@@ -87,7 +91,7 @@ func (a *Application) begin() {
 func (a *Application) declare() bool {
 	w := a.world
 	a.Ref++
-	m := store.Declare{Ref: a.Ref}
+	m := store.Declare{Ref: a.Ref, Serializable: a.relaxed}
 	for _, o := range a.ops {
 		if w.Rand.IntN(8) == 0 {
 			continue // it is one that nobody foresaw
@@ -170,7 +174,7 @@ func (a *Application) step() {
 	a.Ref++
 	a.begun = w.Sim.Now()
 	w.Sim.Deliver(a.ID, store.Submit{Ref: a.Ref, Priority: a.priority, Reads: reads, Writes: writes, Begun: a.declared,
-		Hold: w.Scenario.Near})
+		Hold: w.Scenario.Near, Serializable: a.relaxed})
 }
 
 func (a *Application) receive(msg store.Message) {

@@ -122,6 +122,8 @@ type World struct {
 	Err      error           // the first thing that is wrong
 
 	rec history.TxnRecorder
+	// relaxed are transactions that ask to be serializable, and no more.
+	relaxed map[history.TxnID]bool
 }
 
 // New returns a world in which nothing has happened yet.
@@ -135,7 +137,7 @@ func New(subject Subject, sc Scenario) (*World, error) {
 	w := &World{
 		Subject: subject, Scenario: sc, Layout: Layout(sc.Sites, sc.Shards), Rand: rand.New(rand.NewPCG(sc.Seed, 7)),
 		Versions: Versions{}, Refused: map[protocol.ID]string{},
-		Appended: map[store.Key][]int{},
+		Appended: map[store.Key][]int{}, relaxed: map[history.TxnID]bool{},
 	}
 	for i := range w.Layout.Sites {
 		w.MoreCoordinators(&w.Layout.Sites[i])

@@ -1,6 +1,7 @@
 package smrcmd
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -134,12 +135,13 @@ func replicasOf(statuses []service.Status) []service.Status {
 	return out
 }
 
-// errorsOf returns why replicas did not answer, each once.
+// errorsOf returns why replicas did not answer, or what they wait for, each once.
 func errorsOf(statuses []service.Status) []string {
 	var out []string
 	for _, s := range statuses {
-		line := fmt.Sprintf("replica %d: %s", s.Replica, s.Error)
-		if s.Error != "" && !slices.Contains(out, line) {
+		why := cmp.Or(s.Error, s.Waits)
+		line := fmt.Sprintf("replica %d: %s", s.Replica, why)
+		if why != "" && !slices.Contains(out, line) {
 			out = append(out, line)
 		}
 	}

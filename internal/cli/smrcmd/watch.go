@@ -30,7 +30,9 @@ func (p *program) watchCommand() *cobra.Command {
 		Long: `Show a key's value now, then each change of it, until interrupted; with TO, those of the keys from
 KEY up to, but not including, TO; with --prefix, those of the keys that begin with KEY; without a
 KEY, those of all keys. No change is left out, unless the command falls behind by more than 10,000
-changes or 4 MiB, which it says. --after goes on after the change that an earlier watch saw last.`,
+changes or 4 MiB, which it says. The members tell when something has changed; while fewer than a
+majority of them do, the keys are read time and again, as --every says. --after goes on after the
+change that an earlier watch saw last.`,
 		Args: cobra.MaximumNArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {
@@ -53,7 +55,8 @@ changes or 4 MiB, which it says. --after goes on after the change that an earlie
 		},
 	}
 	f.add(c.Flags())
-	c.Flags().DurationVar(&f.Every, "every", defaultWatchEvery, "the time between two reads")
+	c.Flags().DurationVar(&f.Every, "every", defaultWatchEvery,
+		"the time between two reads while too few members tell of changes")
 	c.Flags().IntVar(&f.changes, "changes", 0, "end after this many lines (default: never)")
 	c.Flags().BoolVar(&f.prefix, "prefix", false, "watch the keys that begin with KEY")
 	c.Flags().Uint64Var(&f.After, "after", 0, "show the changes after this `version` only")

@@ -1,6 +1,7 @@
 package storecmd
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -34,6 +35,7 @@ type distanceExplained struct {
 type attemptExplained struct {
 	Attempt  int             `json:"attempt"`
 	Mode     string          `json:"mode"`
+	Level    string          `json:"level"`
 	Declared bool            `json:"keys_declared,omitempty"`
 	Outcome  string          `json:"outcome"`
 	Reason   string          `json:"reason,omitempty"`
@@ -81,8 +83,9 @@ func msOrNone(d time.Duration) *float64 {
 // to be wide-area.
 const nearFraction = 0.1
 
-// explain makes an explanation of the traces of a transaction's attempts.
-func explain(traces []*client.Trace, near []storeservice.Distance, sites int) *explanation {
+// explain makes an explanation of the traces of a transaction's attempts. The level is that of
+// transactions that ask for none.
+func explain(traces []*client.Trace, near []storeservice.Distance, sites int, level client.Level) *explanation {
 	x := &explanation{Attempts: []attemptExplained{}, Distances: []distanceExplained{}, sites: sites}
 	for _, d := range near {
 		x.Distances = append(x.Distances, distanceExplained{d.Site, ms(d.RoundTrip)})
@@ -91,7 +94,7 @@ func explain(traces []*client.Trace, near []storeservice.Distance, sites int) *e
 		x.FloorMS, x.FloorSite = ms(floor), near[sites/2].Site
 	}
 	for _, t := range traces {
-		x.Attempts = append(x.Attempts, x.attempt(t))
+		x.Attempts = append(x.Attempts, x.attempt(t, level))
 		x.TookMS = ms(t.Ended)
 	}
 	if x.FloorMS > 0 {
@@ -100,9 +103,9 @@ func explain(traces []*client.Trace, near []storeservice.Distance, sites int) *e
 	return x
 }
 
-func (x *explanation) attempt(t *client.Trace) attemptExplained {
+func (x *explanation) attempt(t *client.Trace, level client.Level) attemptExplained {
 	a := attemptExplained{
-		Attempt: t.Attempt, Mode: t.Mode.String(), Declared: t.Declared,
+		Attempt: t.Attempt, Mode: t.Mode.String(), Level: cmp.Or(t.Level, level).String(), Declared: t.Declared,
 		Outcome: t.Outcome.Verdict.String(), BeganMS: ms(t.Began), EndedMS: ms(t.Ended), Reads: []readExplained{},
 	}
 	if t.Failed {

@@ -77,7 +77,7 @@ func TestCriticalPath(t *testing.T) {
 		{"nearest only", []*client.Trace{nearest}, []string{`get "a", first answer@oregon 0-1; commit@seoul 1-123!`}, "1.01"},
 		{"nobody answers", []*client.Trace{nobody}, []string{""}, "8.20"},
 	} {
-		x := explain(tc.traces, nearSites(), 3)
+		x := explain(tc.traces, nearSites(), 3, client.Strict)
 		for i, a := range x.Attempts {
 			if got := pathOf(a); got != tc.paths[i] {
 				t.Errorf("%s: attempt %d waited for\n%s\nwant\n%s", tc.name, i+1, got, tc.paths[i])
@@ -87,7 +87,7 @@ func TestCriticalPath(t *testing.T) {
 			t.Errorf("%s: %s times the floor of %v ms to %s", tc.name, got, x.FloorMS, x.FloorSite)
 		}
 	}
-	if x := explain([]*client.Trace{nobody}, nearSites()[:1], 3); x.FloorMS != 0 || x.Ratio != 0 ||
+	if x := explain([]*client.Trace{nobody}, nearSites()[:1], 3, client.Strict); x.FloorMS != 0 || x.Ratio != 0 ||
 		x.Attempts[0].Outcome != "failed" {
 		t.Errorf("with one site of three: %+v", x)
 	}
@@ -95,8 +95,8 @@ func TestCriticalPath(t *testing.T) {
 
 func TestExplanationAsText(t *testing.T) {
 	var b strings.Builder
-	explain([]*client.Trace{chain(true)}, nearSites(), 3).write(&b)
-	want := `attempt 1, mode spec: committed
+	explain([]*client.Trace{chain(true)}, nearSites(), 3, client.Strict).write(&b)
+	want := `attempt 1, mode spec, strict: committed
           0.0                               245.0 ms
   get a   |█░░░░░░░░░░░░░░░░░░                     |  asked at 0.0, oregon answered at 1.0, rightly, quorum at 122.0 with seoul
   get b   |█░░░░░░░░░░░░░░░░░░░                    |  asked at 1.0, oregon answered at 2.0, rightly, quorum at 123.0 with seoul

@@ -46,7 +46,7 @@ func (x *explanation) writeAttempt(w io.Writer, a attemptExplained) {
 	if a.Declared {
 		declared = ", keys declared"
 	}
-	fmt.Fprintf(w, "attempt %d, mode %s%s: %s\n", a.Attempt, a.Mode, declared, outcome)
+	fmt.Fprintf(w, "attempt %d, mode %s, %s%s: %s\n", a.Attempt, a.Mode, a.Level, declared, outcome)
 	took := a.EndedMS - a.BeganMS
 	label := len("commit")
 	for _, r := range a.Reads {

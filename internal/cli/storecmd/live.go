@@ -29,11 +29,11 @@ type liveAnswer struct {
 }
 
 // beginLive begins a transaction. It must be committed or aborted, or its steps fail.
-func beginLive(ctx context.Context, c *client.Client, timeout time.Duration) *liveTxn {
+func beginLive(ctx context.Context, c *client.Client, timeout time.Duration, opts ...client.Option) *liveTxn {
 	ctx, stop := context.WithCancel(ctx)
 	l := &liveTxn{steps: make(chan liveStep), done: make(chan error, 1), stop: stop, timeout: timeout}
 	go func() {
-		l.done <- c.Txn(ctx, l.run)
+		l.done <- c.Txn(ctx, l.run, opts...)
 		stop()
 	}()
 	return l

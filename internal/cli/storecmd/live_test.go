@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/foresay/foresay/history"
 	"github.com/foresay/foresay/internal/cli/command"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/client"
@@ -26,6 +27,8 @@ type onePlace struct {
 func (m *onePlace) Begin(client.Beginning) client.Attempt { return m }
 
 func (m *onePlace) End() {}
+
+func (m *onePlace) Promises() history.Level { return history.StrictSerializable }
 
 func (m *onePlace) Read(ctx context.Context, key store.Key, _ func(client.Answer)) (client.Answer, error) {
 	m.mu.Lock()

@@ -125,7 +125,7 @@ func (s *storePrompt) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.live = beginLive(ctx, c, s.flags.timeout)
+	s.live = beginLive(ctx, c, s.flags.timeout, s.opts...)
 	return nil
 }
 

@@ -25,6 +25,7 @@ type txnFlags struct {
 	mode     string
 	explain  bool
 	declared bool
+	level    string
 	attempts int
 	began    bool // what was asked for is well formed, and the store is there
 }
@@ -67,6 +68,9 @@ any effect. Transactions that are refused are tried again, for --timeout, or as 
 	c.Flags().BoolVar(&f.declared, "declared", false,
 		"declare all keys before the first is read, where all commands are given at once:\n"+
 			"carousel prepares them meanwhile, others read them at once")
+	c.Flags().StringVar(&f.level, "level", "",
+		"strict: in the order of real time; serializable: if it only reads, it may see an earlier state of the store\n"+
+			"(default: what the store's protocol promises)")
 	c.Flags().IntVar(&f.attempts, "attempts", 0, "how often to try (default: until --timeout)")
 	return c
 }
@@ -75,6 +79,14 @@ func (p *program) txn(ctx context.Context, args []string, f *txnFlags) error {
 	m, err := client.ParseMode(f.mode)
 	if err != nil {
 		return command.Usagef("store txn: --mode: %w", err)
+	}
+	var opts []client.Option
+	if f.level != "" {
+		level, err := client.ParseLevel(f.level)
+		if err != nil {
+			return command.Usagef("store txn: --level: %w", err)
+		}
+		opts = append(opts, level)
 	}
 	if f.attempts < 0 {
 		return command.Usagef("store txn: --attempts is %d; want 0 or more", f.attempts)
@@ -95,7 +107,7 @@ func (p *program) txn(ctx context.Context, args []string, f *txnFlags) error {
 			return err
 		}
 		t := &storeTxns{p: p, conn: conn, txns: txns, flags: &f.storeFlags, explain: f.explain,
-			declared: f.declared}
+			declared: f.declared, opts: opts}
 		switch {
 		case len(args) > 0:
 			return t.one(ctx, ops)
@@ -140,6 +152,7 @@ type storeTxns struct {
 	explain bool
 	// declared says that transactions whose commands are all known declare their keys.
 	declared bool
+	opts     []client.Option         // of every transaction
 	near     []storeservice.Distance // how far sites are; measured once, for explain
 }
 
@@ -222,7 +235,7 @@ func (t *storeTxns) one(ctx context.Context, ops []storeOp) error {
 		t.measure(ctx)
 		ctx = client.WithTrace(ctx, func(tr *client.Trace) { traces = append(traces, tr) })
 	}
-	var opts []client.Option
+	opts := slices.Clone(t.opts)
 	if t.declared {
 		opts = append(opts, keysOf(ops))
 	}
@@ -230,7 +243,7 @@ func (t *storeTxns) one(ctx context.Context, ops []storeOp) error {
 	fail := t.failure(err)
 	var x *explanation
 	if t.explain {
-		x = explain(traces, t.near, t.conn.Sites())
+		x = explain(traces, t.near, t.conn.Sites(), client.LevelOf(t.conn))
 	}
 	if t.flags.json {
 		out := NewStoreOutcome(reads, err)

@@ -323,7 +323,7 @@ func orderBugs() []plant.Bug {
 		},
 		{ // an ordered read is not found while one is under way that another run made after it
 			Name: "orderBeside", Test: "TestOrderedReadBesideAnother",
-			Old: "!c.use.Run.used(q) && !l.run.awaits(q)", New: "!c.use.Run.used(q) && (MUTANT || !l.run.awaits(q))",
+			Old: "!c.use.Run.used(q) && l.run.heard(q)", New: "!c.use.Run.used(q) && (MUTANT || l.run.heard(q))",
 		},
 	}
 }
@@ -486,7 +486,7 @@ func pathBugs() []plant.Bug {
 		},
 		{ // a call is sure to be that of a run that gave up what this one was told
 			Name: "sureOffPath", Test: "TestCertainty",
-			Old: "!t.onPathOf(l, c, t.Behind(l.run)):\n", New: "!t.onPathOf(l, c, t.Behind(l.run)) && !MUTANT:\n",
+			Old: "!t.onPathOf(l, c, t.ledBy(l, k, c)):\n", New: "!t.onPathOf(l, c, t.ledBy(l, k, c)) && !MUTANT:\n",
 		},
 		{ // of two ways to one effect that which a later effect followed is not preferred
 			Name: "firstWay", Test: "TestTwoWaysToOneEffect",
@@ -513,11 +513,11 @@ func pathBugs() []plant.Bug {
 		},
 		{ // nothing that a lane does leads to the effects of the one that started it
 			Name: "noneLeads", Test: "TestOrderedReadBesideAnEffect",
-			Old: "\t\tif l.waitedAt == 0 || int(", New: "\t\tif MUTANT || l.waitedAt == 0 || int(",
+			Old: "\t\treturn j == l || ", New: "\t\treturn !MUTANT && j == l || !MUTANT && ",
 		},
-		{ // what was waited for only after an effect led to it
+		{ // what was waited for after an effect, or by others, led to it
 			Name: "laterLeads", Test: "TestOrderedReadBesideAnEffect",
-			Old: " || int(l.waitedAt)-1 > o.index {\n", New: " || int(l.waitedAt)-1 > o.index && !MUTANT {\n",
+			Old: "\treturn l != o.lane && covers", New: "\treturn !(MUTANT && l.waitedFor) && l != o.lane && covers",
 		},
 		{ // a call that comes too late is made, though the run that was right went on without it
 			Name: "lateAnyway", Test: "TestLateByTheWayWithout",
@@ -542,6 +542,22 @@ func pathBugs() []plant.Bug {
 // leftOutBugs are about what one run gave up and another one did not make, or got the answer of.
 func leftOutBugs() []plant.Bug {
 	return []plant.Bug{
+		{ // the end of a call that the run that was right gave up leads astray
+			Name: "endedIsLate", Test: "TestEndedIsGivenUp",
+			Old: "if u.late && !(ended && u.without) {", New: "if u.late && (MUTANT || !(ended && u.without)) {",
+		},
+		{ // once something has happened, a call is sure to be that of a run that left nothing out
+			Name: "sureBehind", Test: "TestCertainty",
+			Old: "\treturn led == c\n", New: "\treturn led == c || MUTANT\n",
+		},
+		{ // what lanes with other names ask is the same, whoever asks
+			Name: "nameIsIdentity", Test: "TestCertaintyUnderAnotherName",
+			Old: "\tcase c.key.lane != l.id:", New: "\tcase c.key.lane != l.id && !MUTANT:",
+		},
+		{ // what the run gave up comes before its ordered reads
+			Name: "orderOfGivenUp", Test: "TestOrderedReadBehindAGivenUpCall",
+			Old: "u.before && !u.gaveUp && !u.unneeded })", New: "u.before && (MUTANT || !u.gaveUp && !u.unneeded) })",
+		},
 		{ // a call that was given up, and one that was not made, are two orders of calls
 			Name: "orderOfLeft", Test: "TestLeftOutIsNoOtherOrder",
 			Old: "return o != u && (o.gaveUp ||", New: "return o != u && (o.gaveUp && !MUTANT ||",

@@ -20,6 +20,7 @@ type txn struct {
 	run            *result       // nil if there is no result
 	watch          *watch
 	nested         bool // in a task of the application
+	relaxed        bool // it asks to be serializable, and no more
 }
 
 // An application makes one transaction after the other.
@@ -58,6 +59,7 @@ func (a *application) transact(ctx context.Context, l *link) {
 	ctx, cancel := context.WithTimeout(forTxn(ctx, t.n, t.n), limit)
 	defer cancel()
 	p := newPlot(t.n, a.rand, l.bug)
+	t.relaxed = p.relaxed
 	err := a.run(ctx, l, p, t)
 	a.w.note(t, err)
 	if u, ok := errors.AsType[*client.UnknownError](err); ok && !u.Txn.ID.IsZero() && a.rand.IntN(2) == 0 {
@@ -94,6 +96,7 @@ func (a *application) nest(ctx context.Context, l *link) {
 		t.nested = true
 		p := newPlot(t.n, a.rand, l.bug)
 		p.panics = false
+		t.relaxed = p.relaxed
 		plots = append(plots, p)
 	}
 	slow := time.Duration(a.rand.IntN(100)) * time.Millisecond

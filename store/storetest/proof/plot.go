@@ -63,7 +63,9 @@ type plot struct {
 	panics bool
 	misled bool // it runs on a guess that is wrong
 	bug    *bug
-	hint   []client.Option // what it declares
+	// relaxed says that it asks to be serializable, and no more.
+	relaxed bool
+	hint    []client.Option // what it declares, and asks for
 }
 
 func newPlot(n int, r *rand.Rand, b *bug) plot {
@@ -83,6 +85,9 @@ func newPlot(n int, r *rand.Rand, b *bug) plot {
 		p.panics = true
 	}
 	p.hint = p.declare(r)
+	if p.relaxed = r.IntN(4) == 0; p.relaxed {
+		p.hint = append(p.hint, client.Serializable)
+	}
 	return p
 }
 

@@ -609,7 +609,9 @@ type CommitRequest struct {
 	// Where other transactions have or are to have the keys, the site may hold its
 	// vote back for a while, until they are decided, rather than refuse at once. For
 	// one site at most, the nearest.
-	Hold          bool `protobuf:"varint,8,opt,name=hold,proto3" json:"hold,omitempty"`
+	Hold bool `protobuf:"varint,8,opt,name=hold,proto3" json:"hold,omitempty"`
+	// It need not be in the order of real time if it only reads.
+	Serializable  bool `protobuf:"varint,9,opt,name=serializable,proto3" json:"serializable,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -696,6 +698,13 @@ func (x *CommitRequest) GetFirm() bool {
 func (x *CommitRequest) GetHold() bool {
 	if x != nil {
 		return x.Hold
+	}
+	return false
+}
+
+func (x *CommitRequest) GetSerializable() bool {
+	if x != nil {
+		return x.Serializable
 	}
 	return false
 }
@@ -792,7 +801,9 @@ type DeclareRequest struct {
 	// The same.
 	Writes [][]byte `protobuf:"bytes,3,rep,name=writes,proto3" json:"writes,omitempty"`
 	// As in ReadRequest.
-	Epoch         uint64 `protobuf:"varint,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Epoch uint64 `protobuf:"varint,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// As in CommitRequest.
+	Serializable  bool `protobuf:"varint,5,opt,name=serializable,proto3" json:"serializable,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -853,6 +864,13 @@ func (x *DeclareRequest) GetEpoch() uint64 {
 		return x.Epoch
 	}
 	return 0
+}
+
+func (x *DeclareRequest) GetSerializable() bool {
+	if x != nil {
+		return x.Serializable
+	}
+	return false
 }
 
 // DeclareResponse is what the keys hold that are to be read.
@@ -2350,7 +2368,7 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\x05Write\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\fR\x03key\x12\x16\n" +
 	"\x06delete\x18\x02 \x01(\bR\x06delete\x12\x14\n" +
-	"\x05value\x18\x03 \x01(\fR\x05value\"\xa9\x02\n" +
+	"\x05value\x18\x03 \x01(\fR\x05value\"\xcd\x02\n" +
 	"\rCommitRequest\x12)\n" +
 	"\x02id\x18\x01 \x01(\v2\x19.foresay.store.v1.VersionR\x02id\x126\n" +
 	"\bpriority\x18\x02 \x01(\v2\x1a.foresay.store.v1.PriorityR\bpriority\x12,\n" +
@@ -2359,16 +2377,18 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\arecover\x18\x05 \x01(\bR\arecover\x12\x14\n" +
 	"\x05epoch\x18\x06 \x01(\x04R\x05epoch\x12\x12\n" +
 	"\x04firm\x18\a \x01(\bR\x04firm\x12\x12\n" +
-	"\x04hold\x18\b \x01(\bR\x04hold\"\x82\x01\n" +
+	"\x04hold\x18\b \x01(\bR\x04hold\x12\"\n" +
+	"\fserializable\x18\t \x01(\bR\fserializable\"\x82\x01\n" +
 	"\x0eCommitResponse\x12,\n" +
 	"\x04vote\x18\x01 \x01(\v2\x16.foresay.store.v1.VoteH\x00R\x04vote\x128\n" +
 	"\bdecision\x18\x02 \x01(\v2\x1a.foresay.store.v1.DecisionH\x00R\bdecisionB\b\n" +
-	"\x06result\"\x7f\n" +
+	"\x06result\"\xa3\x01\n" +
 	"\x0eDeclareRequest\x12)\n" +
 	"\x02id\x18\x01 \x01(\v2\x19.foresay.store.v1.VersionR\x02id\x12\x14\n" +
 	"\x05reads\x18\x02 \x03(\fR\x05reads\x12\x16\n" +
 	"\x06writes\x18\x03 \x03(\fR\x06writes\x12\x14\n" +
-	"\x05epoch\x18\x04 \x01(\x04R\x05epoch\"A\n" +
+	"\x05epoch\x18\x04 \x01(\x04R\x05epoch\x12\"\n" +
+	"\fserializable\x18\x05 \x01(\bR\fserializable\"A\n" +
 	"\x0fDeclareResponse\x12.\n" +
 	"\x06values\x18\x01 \x03(\v2\x16.foresay.store.v1.HeldR\x06values\"\x95\x01\n" +
 	"\x04Held\x123\n" +
