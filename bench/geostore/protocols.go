@@ -276,8 +276,9 @@ func thesisExperiment(name, summary, title string, point func(bench.Options) (st
 }
 
 func carouselRetwis() bench.Experiment {
-	return thesisExperiment("carousel-retwis", "Retwis on five sites, each with three of five partitions, 200 transactions "+
-		"a second, by protocol (thesis table 3.2, figure 3.4); virtual: a disk syncs in 1 ms", "Retwis",
+	return thesisExperiment("carousel-retwis",
+		"Retwis on five sites, each with three of five partitions, 200 transactions a second, by protocol (thesis table "+
+			"3.2, figure 3.4); virtual: a disk syncs in 1 ms", "Retwis",
 		func(o bench.Options) (studyPoint, error) {
 			return spreadPoint(o, "carousel", "retwis", zipfAlpha, retwis)
 		},

@@ -18,9 +18,9 @@ func student95(n int) float64 {
 
 // Means returns the rows of repeats of one experiment as one set of rows, whose measures are means
 // of the repeats that have them. A row says of how many repeats it is. Each of the named columns is
-// followed by the half-width of its mean's confidence interval of 95 %, named
-// NAME_ci95, if at least two repeats have it. All repeats must have the same rows, but for measures,
-// and be at most MaxRepeats.
+// followed by the half-width of its mean's confidence interval of 95 %, named NAME_ci95, if at
+// least two repeats have it. All repeats must have the same rows, but for measures, and be at most
+// MaxRepeats.
 func Means(repeats [][]Row, intervals ...string) ([]Row, error) {
 	if len(repeats) == 0 || len(repeats) > MaxRepeats {
 		return nil, fmt.Errorf("table: %d repeats (want 1 to %d)", len(repeats), MaxRepeats)
