@@ -43,10 +43,9 @@ func (c *Conn) Begin(b client.Beginning) client.Attempt {
 	view := len(b.Writes) == 0
 	if c.cfg.Protocol.Declares && (!view || c.cfg.Protocol.Clocked && len(b.Reads) > 0) {
 		a.begun = c.declare(b)
-		if b.Mode != client.Spec && (view || b.Mode != client.Predicated) && c.read.Load() {
+		if b.Mode != client.Spec && (view || b.Mode != client.Predicated) {
 			// Reads come with it, and nobody wants guesses: those of a transaction in mode Predicated
-			// would have to be right, and what it gets otherwise is. But it takes a read to learn which
-			// site is the nearest.
+			// would have to be right, and what it gets otherwise is.
 			return a
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -63,8 +62,7 @@ type Conn struct {
 	node     *host.Node[store.Message]
 	halt     context.CancelFunc // ends the node
 	waiting  callers.Table[store.Message]
-	asking   *request    // whose call the node is just given; the node's goroutine has it
-	read     atomic.Bool // a read has been answered, so the node knows which site is the nearest
+	asking   *request // whose call the node is just given; the node's goroutine has it
 
 	mu      sync.Mutex
 	flights map[flight]bool
@@ -315,7 +313,6 @@ func (c *Conn) tell(msg store.Message) {
 	case store.First:
 		c.waiting.Tell(m.Ref, m)
 	case store.Got:
-		c.read.Store(c.read.Load() || m.OK)
 		c.waiting.Answer(m.Ref, m)
 	case store.Done:
 		c.waiting.Answer(m.Ref, m)
