@@ -330,12 +330,12 @@ func TestLevels(t *testing.T) {
 			read(client.Strict) // connects, and has ceilings put on record
 			read(client.Serializable)
 			time.Sleep(2 * time.Second)
-			got, took := read(client.Strict)
+			_, took := read(client.Strict)
 			is("strict", took, tc.strict)
-			got, took = read(client.Serializable)
+			_, took = read(client.Serializable)
 			is("serializable", took, tc.serializable)
 			write("new")
-			if got, _ = read(client.Strict); !slices.Equal(got, []string{"new", "new"}) {
+			if got, _ := read(client.Strict); !slices.Equal(got, []string{"new", "new"}) {
 				t.Errorf("%v behind, declared: %v: a strict transaction has read %q", tc.behind, tc.declared, got)
 			}
 			write("newest")
