@@ -343,7 +343,7 @@ func TestLevels(t *testing.T) {
 			if tc.stale {
 				want = []string{"new", "new"}
 			}
-			if got, _ = read(client.Serializable); !slices.Equal(got, want) {
+			if got, _ := read(client.Serializable); !slices.Equal(got, want) {
 				t.Errorf("%v behind, declared: %v: a serializable transaction has read %q, want %q", tc.behind, tc.declared, got,
 					want)
 			}
