@@ -278,11 +278,11 @@ func partPlants() []plant.Bug {
 			Old: "\t\tif c.tries > 1 {\n", New: "\t\tif c.tries > 1 && !MUTANT {\n",
 		},
 		{
-			Name: "C4: a check passes keys that are about to be written", Test: "TestBasicNotices/82",
+			Name: "C4: a check passes keys that are about to be written", Test: "TestChecks",
 			Old: "\t\tcase s.locks.writes(r.Key):\n", New: "\t\tcase s.locks.writes(r.Key) && !MUTANT:\n",
 		},
 		{
-			Name: "C4: a check passes what has changed", Test: "TestBasicNotices/2",
+			Name: "C4: a check passes what has changed", Test: "TestChecks", Tests: []string{"TestBasicNotices/2"},
 			Old: "\t\tcase s.values.Newest(keys, r.Key).Version != r.Version:\n\t\t\treturn store.StaleRead\n",
 			New: "\t\tcase s.values.Newest(keys, r.Key).Version != r.Version && !MUTANT:\n\t\t\treturn store.StaleRead\n",
 		},

@@ -106,6 +106,27 @@ func TestParts(t *testing.T) {
 	}
 }
 
+// TestChecks: what was read is right while its version is the newest and nobody is prepared to
+// write the key (C4).
+func TestChecks(t *testing.T) {
+	m := newMachine()
+	check := func(when string, version store.Version, want store.Reason) {
+		t.Helper()
+		if got := m.check(m.disk, []store.Read{{Key: "j"}, {Key: "k", Version: version}}); got != want {
+			t.Errorf("%s: %v, want %v", when, got, want)
+		}
+	}
+	first := store.Version{Time: 1, Client: 1}
+	check("nobody has written it", store.Version{}, store.NoReason)
+	m.apply(t, yes(1, 1, "k"))
+	check("somebody is prepared to write it", store.Version{}, store.Locked)
+	m.apply(t, commitOf(1, store.Write{Key: "k", Bytes: []byte("x")}))
+	check("it was written", store.Version{}, store.StaleRead)
+	check("it was written, and read again", first, store.NoReason)
+	m.apply(t, yes(2, 1, "k"), no(2, 2))
+	check("who was prepared to write it has ended", first, store.NoReason)
+}
+
 // TestRecords: of a commit request and an abort that nobody's vote says, the first on record counts
 // (C10, C11).
 func TestRecords(t *testing.T) {
