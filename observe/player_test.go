@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -55,10 +54,11 @@ const (
 // step is one step of a program that a clock is held to.
 type step struct {
 	kind  kindOf
-	took  int    // ms
-	guess string // "right", "wrong" or ""
-	plain bool   // its server has no registrar
-	via   string // "ordered": its call site is; "ahead": its call site sends plainly to a server that is plain; or ""
+	took  int           // ms
+	more  time.Duration // beside that, see apart
+	guess string        // "right", "wrong" or ""
+	plain bool          // its server has no registrar
+	via   string        // "ordered": its call site is; "ahead": that sends plainly to a plain server; or ""
 	parts [][]step
 }
 
@@ -79,7 +79,7 @@ func (s step) MarshalJSON() ([]byte, error) {
 func (s *step) UnmarshalJSON(b []byte) error {
 	var w wireStep
 	err := json.Unmarshal(b, &w)
-	*s = step{w.Kind, w.Took, w.Guess, w.Plain, w.Via, w.Parts}
+	*s = step{kind: w.Kind, took: w.Took, guess: w.Guess, plain: w.Plain, via: w.Via, parts: w.Parts}
 	return err
 }
 
@@ -120,12 +120,12 @@ func answerTo(key string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte
 
 func serveKey(ctx context.Context, key string) (string, error) {
 	head, _, _ := strings.Cut(key, "|")
-	took, err := strconv.Atoi(head)
+	took, err := time.ParseDuration(head)
 	if err != nil {
 		return "", err
 	}
 	select {
-	case <-time.After(time.Duration(max(took-playRTT, 0)) * time.Millisecond):
+	case <-time.After(max(took-playRTT*time.Millisecond, 0)):
 		return answerTo(key), nil
 	case <-ctx.Done():
 		return "", ctx.Err()
@@ -213,8 +213,8 @@ func (p *player) run(ctx context.Context, at, seen string, steps []step) (string
 }
 
 func (p *player) step(ctx context.Context, at, seen string, s *step) (string, error) {
-	took := time.Duration(s.took) * time.Millisecond
-	key := fmt.Sprintf("%d|%s|%s", s.took, at, seen)
+	took := time.Duration(s.took)*time.Millisecond + s.more
+	key := fmt.Sprintf("%v|%s|%s", took, at, seen)
 	client := kvpb.NewTestKVClient(p.conn(s))
 	switch s.kind {
 	case get:

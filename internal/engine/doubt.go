@@ -22,8 +22,7 @@ type cancellable struct {
 	long time.Time // if it is not answered by then, it takes long, and is looked at again
 }
 
-// overtaken is a call with effects, or a lane at a barrier, that waits for what other
-// goroutines guess.
+// overtaken is a call, or a lane at a barrier, that waits for what other goroutines guess.
 type overtaken struct {
 	use  *spectree.Use   // nil for a lane
 	lane *spectree.Lane  // nil for a call
@@ -94,8 +93,8 @@ func (t *task) mayDoubt() {
 	}
 }
 
-// mayWait has the tree told if the call with effects waits long for what other goroutines
-// guess: see spectree.Tree.Hurry. Under mu.
+// mayWait has the tree told if the call waits long for what other goroutines guess: see
+// spectree.Tree.Hurry. Under mu.
 func (t *task) mayWait(u *spectree.Use) {
 	if !u.Overtaken() {
 		return
@@ -105,6 +104,19 @@ func (t *task) mayWait(u *spectree.Use) {
 	t.mayDoubt()
 	t.doubts.held = append(t.doubts.held, o)
 	t.doubtLater()
+}
+
+// isHeld notes that the call is held from now on, say since its server refused it: if it is a read
+// at which its code guessed, that may be long. Under mu.
+func (t *task) isHeld(c *spectree.Call) {
+	c.Data.(*call).held()
+	u := c.First()
+	if u == nil || u.Answer() < 0 || c.Effect() != spectree.None {
+		return
+	}
+	if t.doubts == nil || !slices.ContainsFunc(t.doubts.held, func(o overtaken) bool { return o.use == u }) {
+		t.mayWait(u)
+	}
 }
 
 // mayBeHeldUp has the tree told if the lane, which has come to a barrier, waits long for nothing

@@ -213,7 +213,7 @@ func (t *task) obey(a *spectree.Action) {
 	case spectree.Send:
 		t.send(a.Call.Data.(*call), a.Use, a.Speculative)
 	case spectree.Hold:
-		a.Call.Data.(*call).held()
+		t.isHeld(a.Call)
 	case spectree.Adopt:
 		a.Call.Data.(*call).op.CallSite.Engine().Counts().Adopted.Add(1)
 	case spectree.Confirm:

@@ -16,7 +16,8 @@ import "slices"
 // them, and is sent on account of that run, beside which the other one goes on.
 //
 // The same helps goroutines that share a lane: what one of them guesses may be nothing to
-// a call of another one that is held until the guess is known.
+// a call of another one that is held until the guess is known. And it helps a read of a lane that
+// stands on others' guesses since its context had ended, see standOnAll.
 
 // standOnRelatives has the lane, which is about to make a call with effects, stand on the
 // guesses of its relatives, and on those on which one that it comes from has given a call up
@@ -133,19 +134,32 @@ func (c *children) compact() children {
 	return append(kept, more...)
 }
 
-// Overtaken reports whether the use's call has effects, or follows one that has, and waits
-// for guesses of relatives of its lane, or waits for a guess in a lane that goroutines share,
-// or waits for something that code of the run computes: that may be what makes the call. A read
-// that waits for such a thing counts only if some lane of the run stands on others' guesses: else
-// what computes it stands on nothing that could be waited for in a circle.
+// Overtaken reports whether the use's call has effects, or is a read without an answer, and waits
+// for guesses of relatives of its lane, or waits for a guess in a lane that goroutines share, or
+// waits for something that code of the run computes: that may be what makes the call. A read that
+// waits for such a thing counts only if some lane of the run stands on others' guesses: else what
+// computes it stands on nothing that could be waited for in a circle.
+//
+// A read counts although its code went on with a guess at it: plain code makes it now, and has the
+// answer even if the task's context ends before the others' guesses are known. In a lane that
+// goroutines share it counts only while it is held, as all of them may guess all the time.
 func (u *Use) Overtaken() bool {
 	c, r := u.Call, u.Run
-	follows := c.spec.Effect == None
-	if follows && (u.answer != Waiting || c.spec.Local) || r.discarded || r.tree.over || c.dead || u.dep.blocker() == nil {
+	if r.discarded || r.tree.over || c.dead || u.dep.blocker() == nil {
 		return false
 	}
+	if c.spec.Effect == None {
+		switch {
+		case c.spec.Local, c.answered, u.gaveUp, u.unneeded:
+			return false
+		case u.answer != Waiting:
+			return u.relatives || u.mixed && c.send == unsent
+		case !r.entangled:
+			return u.relatives || u.mixed
+		}
+	}
 	local := func(g choice) bool { return g.call.spec.Local }
-	return u.relatives || u.mixed || (!follows || r.entangled) && slices.ContainsFunc(u.dep.guesses(r), local)
+	return u.relatives || u.mixed || slices.ContainsFunc(u.dep.guesses(r), local)
 }
 
 // Own returns the guesses that the use's call waits for and that its code went on with before it:

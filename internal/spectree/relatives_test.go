@@ -253,3 +253,49 @@ func TestEndedIsGivenUp(t *testing.T) {
 	}
 	s.skip()
 }
+
+// TestGuessedReadBesideAGuess: code went on since its context had ended, perhaps because of what
+// another lane guesses, and then with a guess at a read that cannot be sent ahead. Plain code makes
+// that read now. So does a run without the other lane's guess.
+func TestGuessedReadBesideAGuess(t *testing.T) {
+	s := play(t, replayable)
+	never := s.read(s.Fork(s.lane(1)), "never", 1)
+	l := s.Fork(s.lane(1))
+	s.Skip(l, &CallSpec{Op: "left"})
+	read := &CallSpec{Op: "read", Predictions: 1, NoSpeculation: true}
+	u := s.Call(l, read)
+	s.answers(u, 0)
+	if s.skip(); !u.Overtaken() {
+		t.Error("it does not wait")
+	}
+	s.Hurry(u)
+	s.want("start run 2 call 1")
+	s.answers(s.read(s.Fork(s.lane(2)), "never", 1), Waiting)
+	l = s.Fork(s.lane(2))
+	s.Skip(l, &CallSpec{Op: "left"})
+	s.answers(s.Call(l, read), Waiting)
+	s.want("adopt run 2 call 1", "adopt run 2 call 2", "send call 2")
+	s.Answered(u.Call, 0)
+	if s.skip(); u.Overtaken() {
+		t.Error("it still waits")
+	}
+	s.Answered(never.Call, Actual)
+	s.skip()
+	s.run(2)
+}
+
+// TestReadInASharedLane: where goroutines share a lane, a read at which one of them guesses waits
+// for another one's guess only while it is held.
+func TestReadInASharedLane(t *testing.T) {
+	for _, held := range []bool{false, true} {
+		s := play(t, replayable)
+		some := s.read(s.lane(1), "some", 0)
+		s.read(s.lane(1), "never", 1)
+		s.Answered(some.Call, Actual)
+		u := s.Call(s.lane(1), &CallSpec{Op: "read", Predictions: 1, NoSpeculation: held})
+		s.answers(u, 0)
+		if s.skip(); u.Overtaken() != held {
+			t.Errorf("held %v: overtaken %v", held, u.Overtaken())
+		}
+	}
+}
