@@ -142,7 +142,9 @@ func TestLaterAttempts(t *testing.T) {
 					w.quiet(cc)
 				})
 				t.Logf("%v, plainly %v", ours, plain)
-				if ours > plain*13/10 {
+				// A stream that gives way does so after 2 ms; in a race of attempts the next ones follow
+				// after 20 and 60 ms without any progress (DESIGN.md, Later attempts).
+				if ours > plain*13/10+60*time.Millisecond {
 					t.Errorf("the slowest task took %v, plainly %v", ours, plain)
 				}
 			})
