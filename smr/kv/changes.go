@@ -40,6 +40,18 @@ func (c *changes) after(version uint64) []Item {
 	return c.items[sort.Search(len(c.items), func(i int) bool { return c.items[i].Version > version }):]
 }
 
+// many tells whether a quarter of what is remembered at most is newer than a version.
+func (c *changes) many(version uint64) bool {
+	later, size := c.after(version), 0
+	if len(later)*4 > MaxChanges {
+		return true
+	}
+	for _, i := range later {
+		size += len(i.Key) + len(i.Value)
+	}
+	return size*4 > MaxChangeBytes
+}
+
 func (c *changes) clone() changes {
 	return changes{items: slices.Clone(c.items), bytes: c.bytes, forgotten: c.forgotten}
 }
@@ -91,11 +103,16 @@ func (s *Store) replaced() {
 	}
 }
 
-// ChangedAfter tells whether keys from lo up to hi, as in Scan, may have changed here after a
-// version. They have not if the store is not as far.
+// ChangedAfter tells whether who has seen a version should look at the keys from lo up to hi, as in
+// Scan: they may have changed here since, or a quarter of the changes that the store remembers are
+// newer, so that it may forget some of them before that client is heard of again. If the store is
+// not as far as the version it tells false.
 func (s *Store) ChangedAfter(lo, hi []byte, version uint64) bool {
 	if version >= s.last {
 		return false
+	}
+	if s.changes.many(version) {
+		return true
 	}
 	r := s.changesAfter(request{key: lo, end: hi, version: version, limit: 1})
 	return r.Status == Compacted || len(r.Items) > 0

@@ -353,6 +353,26 @@ func restored(t *testing.T, s *kv.Store) *kv.Store {
 	return r
 }
 
+// TestManyChangesAreLookedAt: who asks again and again after the same version, since its keys do
+// not change, is told to look once a quarter of what the store remembers is newer.
+func TestManyChangesAreLookedAt(t *testing.T) {
+	for _, size := range []int{1, 10_000, 200_000} {
+		s, n := kv.New(), 0
+		apply(t, s, kv.Put([]byte("quiet"), nil))
+		for !s.ChangedAfter([]byte("quiet"), []byte("quiet\x00"), 1) {
+			apply(t, s, kv.Put([]byte("busy"), make([]byte, size)))
+			n++
+		}
+		r, err := kv.DecodeResult(s.Read(kv.Changes([]byte("quiet"), nil, 1, 0)))
+		if err != nil || r.Status != kv.OK || len(r.Items) > 0 {
+			t.Errorf("after %d changes of %d bytes: %+v, %v", n, size, r, err)
+		}
+		if least := min(kv.MaxChanges, kv.MaxChangeBytes/(size+len("busy"))) / 4; n < least || n > least+1 {
+			t.Errorf("of %d bytes each it takes %d changes, want %d", size, n, least)
+		}
+	}
+}
+
 func TestScanIsBounded(t *testing.T) {
 	s := kv.New()
 	big := bytes.Repeat([]byte("x"), 400<<10)

@@ -26,7 +26,7 @@ type lookout struct {
 	number uint64
 	forget func()
 	wake   chan struct{} // of one place; of the whole watch
-	grace  time.Duration // how long an answer may take
+	grace  time.Duration // how long an answer may take; a promise outlives no member's memory of it
 
 	mu       sync.Mutex
 	round    uint64
@@ -42,7 +42,8 @@ type promise struct {
 }
 
 func (c *Client) lookOut(group int, keys span, wake chan struct{}) *lookout {
-	l := &lookout{c: c, group: group, keys: keys, wake: wake, grace: max(lookFor*c.cfg.roundTrip, time.Second)}
+	l := &lookout{c: c, group: group, keys: keys, wake: wake,
+		grace: min(max(lookFor*c.cfg.roundTrip, time.Second), waitLasts-lookoutRenewal)}
 	ref, _ := c.lookouts.Add(l.hear) // the table has no bound; who watches with a closed client reads
 	l.number = c.number + ref
 	l.forget = func() { c.lookouts.Forget(ref) }

@@ -224,6 +224,30 @@ func TestWatchOfABusyKey(t *testing.T) {
 	})
 }
 
+// TestWatchOfAQuietKey: beside steady changes of other keys, too few between two requests to have a
+// watch told and more in a minute than the store remembers, a watch of a quiet key misses nothing.
+func TestWatchOfAQuietKey(t *testing.T) {
+	inGroups(t, "raft", byRange, func(w *world) {
+		w.start(1)
+		w.start(2)
+		w.start(3)
+		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+		defer cancel()
+		c := w.dialed()
+		s := w.watching(ctx, WatchOptions{From: "w", To: "w\x00", Every: time.Hour})
+		value := make([]byte, 10_000)
+		for began := time.Now(); time.Since(began) < 56*time.Second; time.Sleep(100 * time.Millisecond) {
+			if _, err := c.Put(ctx, "x", value); err != nil {
+				w.Fatal(err)
+			}
+		}
+		if _, err := c.Put(ctx, "w", []byte("last")); err != nil {
+			w.Fatal(err)
+		}
+		s.await(w.T, "last", 100*time.Millisecond)
+	})
+}
+
 // TestWatchOfTwoChanges: a change that comes while a watch reads another one, or just after, is
 // shown as soon as others.
 func TestWatchOfTwoChanges(t *testing.T) {
