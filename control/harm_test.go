@@ -1,6 +1,7 @@
 package control
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -57,16 +58,18 @@ func TestHarmFalseAlarms(t *testing.T) {
 	const services, requests = 50, 3000
 	for _, share := range []float64{0.1, 0.5, 0.99} {
 		for _, burst := range []bool{false, true} {
-			alarms, last := 0, ""
-			for seed := range uint64(services) {
-				if _, reason := (service{share: share, failOff: 0.02, failOn: 0.02, slowOn: 1, burst: burst}).after(seed,
-					requests); reason != "" {
-					alarms, last = alarms+1, reason
+			t.Run(fmt.Sprintf("share %v, bursts %v", share, burst), func(t *testing.T) {
+				alarms, last := 0, ""
+				for seed := range uint64(services) {
+					if _, reason := (service{share: share, failOff: 0.02, failOn: 0.02, slowOn: 1, burst: burst}).after(seed,
+						requests); reason != "" {
+						alarms, last = alarms+1, reason
+					}
 				}
-			}
-			if alarms > 2 { // 0.15 are to be expected at most
-				t.Errorf("share %v, bursts %v: %d alarms of %d: %s", share, burst, alarms, services, last)
-			}
+				if alarms > 2 { // 0.15 are to be expected at most
+					t.Errorf("%d alarms of %d: %s", alarms, services, last)
+				}
+			})
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/control"
+	"github.com/foresay/foresay/internal/race"
 )
 
 // randomSteps composes a program. Within parts there are no tasks.
@@ -117,7 +118,7 @@ func randomServed(chance *rand.Rand, depth int) step {
 // TestRandomClockOfHandlers composes a task whose calls are guessed right, with staged calls whose
 // handlers wait, call and hold back, two deep, and holds what is reported of it to the clock.
 func TestRandomClockOfHandlers(t *testing.T) {
-	seeds, from := seedsOf(t, 100)
+	seeds, from := seedsOf(t, 50)
 	for seed := from; seed < from+seeds; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			chance := rand.New(rand.NewPCG(uint64(seed), 9))
@@ -202,7 +203,7 @@ func apart(steps []step, nth int) int {
 // the model is right for, and holds what is foreseen of them to the clock: never too much, and
 // exactly where the model knows all.
 func TestRandomForesight(t *testing.T) {
-	seeds, from := seedsOf(t, 150)
+	seeds, from := seedsOf(t, 75)
 	for seed := from; seed < from+seeds; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			steps := randomLine(rand.New(rand.NewPCG(uint64(seed), 8)))
@@ -224,7 +225,9 @@ func TestRandomForesight(t *testing.T) {
 // failing one is replayed by its name: go test -run TestRandomClock/44 with FORESAY_SEED=44.
 func seedsOf(t *testing.T, usual int) (seeds, from int) {
 	t.Helper()
-	seeds = usual
+	if seeds = usual; race.Enabled {
+		seeds /= 4
+	}
 	for name, value := range map[string]*int{"FORESAY_SEEDS": &seeds, "FORESAY_SEED": &from} {
 		if s := os.Getenv(name); s != "" {
 			n, err := strconv.Atoi(s)
@@ -249,7 +252,7 @@ func mayForeseeLess(program string) bool {
 // TestRandomClock composes programs and holds what is reported of them to the clock. Where too much
 // is foreseen the report says that it may be, but for goroutines that happen to take turns.
 func TestRandomClock(t *testing.T) {
-	seeds, from := seedsOf(t, 150)
+	seeds, from := seedsOf(t, 75)
 	unsaid := 0 // goroutines may take turns by chance
 	for seed := from; seed < from+seeds; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

@@ -33,7 +33,7 @@ func limits() studied {
 			st := study{top: topology{servers: 1, shared: true}, rounds: bench.Pick(o, 1, 3),
 				ratios: []ratio{opsRatio, worstRatio}}
 			for _, streams := range []int{16, 100, 0} {
-				for _, callers := range bench.Pick(o, []int{16, 64, 200}, []int{16, 64, 200, 1000}) {
+				for _, callers := range bench.Pick(o, []int{16, 200}, []int{16, 64, 200, 1000}) {
 					st.groups = append(st.groups, limitedTrials(o, limit{streams: streams}, callers))
 				}
 			}
@@ -43,7 +43,7 @@ func limits() studied {
 				}
 			}
 			for _, staged := range []bool{false, true} { // what nobody has learnt
-				for _, callers := range []int{16, 64, 400} {
+				for _, callers := range bench.Pick(o, []int{16, 200}, []int{16, 64, 400}) {
 					for _, streams := range []int{16, 100, 0} {
 						st.groups = append(st.groups, coldTrials(limitedTrials(o, limit{streams: streams, staged: staged}, callers)))
 					}
@@ -63,7 +63,7 @@ func limits() studied {
 func limitedTrials(o bench.Options, lim limit, callers int) []trial {
 	l := load{
 		callers: callers, calls: limitedCalls, ask: ask{work: limitedWork},
-		guessing: true, percent: 100, perCaller: bench.Pick(o, 10, 20),
+		guessing: true, percent: 100, perCaller: bench.Pick(o, 6, 20),
 	}
 	orAny := func(n int) any {
 		if n == 0 {

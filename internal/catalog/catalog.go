@@ -3,6 +3,7 @@
 package catalog
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -23,47 +24,70 @@ import (
 
 // Protocols returns the protocols of package smr's family, in the order in which commands list
 // them.
-func Protocols() []smr.Protocol {
-	return []smr.Protocol{
-		raft.Protocol(), multipaxos.Protocol(), fastpaxos.Protocol(), mencius.Protocol(), epaxos.Protocol(),
-		domino.Protocol(), domino.Direct(),
-	}
-}
+func Protocols() []smr.Protocol { return all(replicated()) }
 
 // Protocol returns the protocol of a name. Its error lists the names.
-func Protocol(name string) (smr.Protocol, error) {
-	for _, p := range Protocols() {
-		if p.Name == name {
-			return p, nil
-		}
-	}
-	return smr.Protocol{}, fmt.Errorf("unknown protocol %q (want %s%s)", name, strings.Join(Names(), ", "),
-		nearest.Hint(name, Names()))
-}
+func Protocol(name string) (smr.Protocol, error) { return find(replicated(), name) }
 
-// Names returns the names of all protocols, without making them: each command of a program names
-// them in its help.
-func Names() []string {
-	return []string{"raft", "multipaxos", "fastpaxos", "mencius", "epaxos", "domino", "domino-direct"}
-}
+// Names returns the names of all protocols.
+func Names() []string { return names(replicated()) }
 
 // Stores returns the protocols of package store's family. The first one is that of a store which
 // names none.
-func Stores() []store.Protocol {
-	return []store.Protocol{replicatedcommit.Protocol(), layered.Protocol(), carousel.Protocol(), tapir.Protocol()}
+func Stores() []store.Protocol { return all(stores()) }
+
+// Store returns the protocol of a name, or the first one if name is empty. Its error lists the names.
+func Store(name string) (store.Protocol, error) {
+	return find(stores(), cmp.Or(name, stores()[0].name))
 }
 
 // StoreNames returns the names of all protocols of stores.
-func StoreNames() []string { return []string{"replicatedcommit", "layered", "carousel", "tapir"} }
+func StoreNames() []string { return names(stores()) }
 
-// Store returns the protocol of a name. Its error lists the names.
-func Store(name string) (store.Protocol, error) {
-	for _, p := range Stores() {
-		if p.Name == name || name == "" {
-			return p, nil
+// entry makes the protocol of a name when somebody asks for it: each command of a program names
+// all of them in its help, and few need one.
+type entry[P any] struct {
+	name string
+	make func() P
+}
+
+func replicated() []entry[smr.Protocol] {
+	return []entry[smr.Protocol]{
+		{"raft", raft.Protocol}, {"multipaxos", multipaxos.Protocol}, {"fastpaxos", fastpaxos.Protocol},
+		{"mencius", mencius.Protocol}, {"epaxos", epaxos.Protocol}, {"domino", domino.Protocol},
+		{"domino-direct", domino.Direct},
+	}
+}
+
+func stores() []entry[store.Protocol] {
+	return []entry[store.Protocol]{
+		{"replicatedcommit", replicatedcommit.Protocol}, {"layered", layered.Protocol}, {"carousel", carousel.Protocol},
+		{"tapir", tapir.Protocol},
+	}
+}
+
+func all[P any](of []entry[P]) []P {
+	var out []P
+	for _, e := range of {
+		out = append(out, e.make())
+	}
+	return out
+}
+
+func find[P any](of []entry[P], name string) (p P, err error) {
+	for _, e := range of {
+		if e.name == name {
+			return e.make(), nil
 		}
 	}
-	names := StoreNames()
-	return store.Protocol{}, fmt.Errorf("unknown protocol %q (want %s%s)", name, strings.Join(names, ", "),
-		nearest.Hint(name, names))
+	return p, fmt.Errorf("unknown protocol %q (want %s%s)", name, strings.Join(names(of), ", "),
+		nearest.Hint(name, names(of)))
+}
+
+func names[P any](of []entry[P]) []string {
+	var out []string
+	for _, e := range of {
+		out = append(out, e.name)
+	}
+	return out
 }

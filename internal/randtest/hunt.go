@@ -44,10 +44,14 @@ func Seeds(t testing.TB, count int) iter.Seq[uint64] {
 // programs and worlds try, in place of what is usual.
 const CountVariable = "FORESAY_SEEDS"
 
-// Scale scales how many seeds a test tries down for short and for raced runs.
+// Scale scales how many seeds a test tries: down for short and for raced runs, up for those that
+// name the first seed.
 func Scale(seeds int) int {
 	if n, err := strconv.Atoi(os.Getenv(CountVariable)); err == nil && n > 0 {
 		return n
+	}
+	if os.Getenv(SeedVariable) != "" {
+		seeds *= 2
 	}
 	if testing.Short() {
 		seeds /= 5

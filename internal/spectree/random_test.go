@@ -272,19 +272,19 @@ func runPrograms(t *testing.T, n int, e execution) {
 // TestRandomPrograms checks [docs/architecture.md], guarantees 1, 2, 3 and 5, on
 // deterministic programs.
 func TestRandomPrograms(t *testing.T) {
-	runPrograms(t, 120_000, execution{})
+	runPrograms(t, 40_000, execution{})
 }
 
 // TestRandomDrops checks the same on programs all of which may give up waiting, or come to calls
 // with contexts that have ended.
 func TestRandomDrops(t *testing.T) {
-	runPrograms(t, 30_000, execution{drops: true})
+	runPrograms(t, 15_000, execution{drops: true})
 }
 
 // TestRandomNondeterminism checks that what took effect is what the winner did,
 // or that the task has no winner, even if the function does not keep to the rules.
 func TestRandomNondeterminism(t *testing.T) {
-	runPrograms(t, 20_000, execution{nondet: true})
+	runPrograms(t, 10_000, execution{nondet: true})
 }
 
 // TestGoOn has tasks that are stuck go on without speculation. None is, unless a bug is planted
