@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/internal/heap"
+	"github.com/foresay/foresay/internal/race"
 )
 
 // AllVariable asks for all planted bugs, those too that are tried only if asked for.
@@ -63,7 +64,8 @@ const (
 )
 
 // Catch compiles the bugs' packages, each once, with all of its bugs, and fails if a bug's test
-// does not catch it. With -short it only looks whether there are such tests.
+// does not catch it. With -short, and with the race detector, which would not be in what it compiles,
+// it only looks whether there are such tests.
 func Catch(t *testing.T, bugs []Bug) {
 	t.Helper()
 	tries := eachTest(bugs)
@@ -72,8 +74,8 @@ func Catch(t *testing.T, bugs []Bug) {
 			t.Fatalf("%s, of which it is said that it catches that %s, is not in %s", b.Test, b.Name, b.tests())
 		}
 	}
-	if testing.Short() {
-		t.Skip("it compiles the packages anew")
+	if testing.Short() || race.Enabled {
+		t.Skip("it compiles the packages anew, without the race detector")
 	}
 	c := newCatcher(t, bugs)
 	if test := os.Getenv(InsteadVariable); test != "" {

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	planting "github.com/foresay/foresay/internal/plant"
-	"github.com/foresay/foresay/internal/race"
 )
 
 // named is a planted bug that programs over gRPC do not show, with the reason,
@@ -173,9 +172,6 @@ func namedPlants() []named {
 // TestNamedTestsCatchPlants: what random programs cannot show, a test of its own
 // catches.
 func TestNamedTestsCatchPlants(t *testing.T) {
-	if race.Enabled {
-		t.Skip("it compiles the engine anew")
-	}
 	var bugs []planting.Bug
 	for _, p := range slices.Concat(namedPlants(), queuePlants(), guardPlants(), contextPlants()) {
 		bugs = append(bugs, planting.Bug{Name: p.name, Dir: p.dir, In: p.in, Old: p.old, New: p.new, Test: p.test,

@@ -6,16 +6,10 @@ import (
 
 	"github.com/foresay/foresay/internal/plant"
 	"github.com/foresay/foresay/internal/plant/treebugs"
-	"github.com/foresay/foresay/internal/race"
 )
 
 // TestPlants plants a bug in each rule of the tree: the tests that are named must notice.
-func TestPlants(t *testing.T) {
-	if race.Enabled {
-		t.Skip("it compiles the tests anew, without the race detector")
-	}
-	plant.Catch(t, treebugs.Bugs())
-}
+func TestPlants(t *testing.T) { plant.Catch(t, treebugs.Bugs()) }
 
 // TestProgramsNotice executes the random programs that notice a bug by what the tree does: its own
 // invariants are not looked at.
