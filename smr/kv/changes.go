@@ -1,6 +1,8 @@
 package kv
 
 import (
+	"bytes"
+	"maps"
 	"slices"
 	"sort"
 )
@@ -14,24 +16,56 @@ const (
 // changes are the newest changes of a store, so that who watches keys sees each change and not only
 // what is there when it looks. They are part of the state: all replicas remember the same.
 type changes struct {
-	items     []Item // in order of their versions
-	bytes     int    // of keys and values
-	forgotten uint64 // the version of the newest change that was forgotten
+	items     []Item            // in order of their versions
+	bytes     int               // of keys and values
+	forgotten uint64            // the version of the newest change that was forgotten
+	newest    map[string]uint64 // of each key among them, the version of its newest change
+	// The last recent ones are a quarter of what can be remembered at most, and one more would be
+	// above that: the change of version early.
+	recent, recentBytes int
+	early               uint64
 }
 
+// sizeBytes is what a change counts for.
+func (i *Item) sizeBytes() int { return len(i.Key) + len(i.Value) }
+
 func (c *changes) add(i Item) {
+	if c.newest == nil {
+		c.newest = map[string]uint64{}
+	}
+	c.newest[string(i.Key)] = i.Version
 	c.items = append(c.items, i)
-	c.bytes += len(i.Key) + len(i.Value)
+	c.bytes += i.sizeBytes()
+	c.recent++
+	c.recentBytes += i.sizeBytes()
+	for c.recent*4 > MaxChanges || c.recentBytes*4 > MaxChangeBytes {
+		c.growEarly()
+	}
 	for len(c.items) > MaxChanges || c.bytes > MaxChangeBytes && len(c.items) > 1 {
 		c.forgetFirst()
 	}
 }
 
+// growEarly takes the oldest of the recent changes for an early one.
+func (c *changes) growEarly() {
+	i := &c.items[len(c.items)-c.recent]
+	c.early = i.Version
+	c.recent--
+	c.recentBytes -= i.sizeBytes()
+}
+
 // forgetFirst forgets the oldest change.
 func (c *changes) forgetFirst() {
-	c.bytes -= len(c.items[0].Key) + len(c.items[0].Value)
-	c.forgotten = c.items[0].Version
-	c.items[0] = Item{} // the array behind the slice would keep it
+	if c.recent == len(c.items) {
+		c.growEarly()
+	}
+	first := &c.items[0]
+	if c.newest[string(first.Key)] == first.Version {
+		delete(c.newest, string(first.Key))
+	}
+	c.bytes -= first.sizeBytes()
+	c.forgotten = first.Version
+	*first = Item{} // the array behind the slice would keep it
 	c.items = c.items[1:]
 }
 
@@ -40,20 +74,10 @@ func (c *changes) after(version uint64) []Item {
 	return c.items[sort.Search(len(c.items), func(i int) bool { return c.items[i].Version > version }):]
 }
 
-// many tells whether a quarter of what is remembered at most is newer than a version.
-func (c *changes) many(version uint64) bool {
-	later, size := c.after(version), 0
-	if len(later)*4 > MaxChanges {
-		return true
-	}
-	for _, i := range later {
-		size += len(i.Key) + len(i.Value)
-	}
-	return size*4 > MaxChangeBytes
-}
-
 func (c *changes) clone() changes {
-	return changes{items: slices.Clone(c.items), bytes: c.bytes, forgotten: c.forgotten}
+	out := *c
+	out.items, out.newest = slices.Clone(c.items), maps.Clone(c.newest)
+	return out
 }
 
 func (s *Store) changesAfter(q request) Result {
@@ -106,13 +130,17 @@ func (s *Store) replaced() {
 // ChangedAfter tells whether who has seen a version should look at the keys from lo up to hi, as in
 // Scan: they may have changed here since, or a quarter of the changes that the store remembers are
 // newer, so that it may forget some of them before that client is heard of again. If the store is
-// not as far as the version it tells false.
+// not as far as the version it tells false. It looks one key up, and goes through the changes since
+// that version for more.
 func (s *Store) ChangedAfter(lo, hi []byte, version uint64) bool {
 	if version >= s.last {
 		return false
 	}
-	if s.changes.many(version) {
+	if version < max(s.changes.early, s.changes.forgotten) {
 		return true
+	}
+	if len(hi) == len(lo)+1 && hi[len(lo)] == 0 && bytes.HasPrefix(hi, lo) {
+		return s.changes.newest[string(lo)] > version
 	}
 	r := s.changesAfter(request{key: lo, end: hi, version: version, limit: 1})
 	return r.Status == Compacted || len(r.Items) > 0

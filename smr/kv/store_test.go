@@ -353,6 +353,34 @@ func restored(t *testing.T, s *kv.Store) *kv.Store {
 	return r
 }
 
+// TestChangedAfter: whoever asks after few changes is told to look if, and only if, there is a change
+// of its keys among those that a query finds.
+func TestChangedAfter(t *testing.T) {
+	s, chance := kv.New(), rand.New(rand.NewPCG(1, 22))
+	key := func() []byte { return []byte{'a' + byte(chance.IntN(4)*chance.IntN(4))} }
+	last := uint64(0)
+	for n := range 3 * kv.MaxChanges {
+		change := kv.Put(key(), nil)
+		if chance.IntN(4) == 0 {
+			change = kv.Delete(key())
+		}
+		last = max(last, apply(t, s, change).Version)
+		if n%5000 == 2500 {
+			s = restored(t, s)
+		}
+		after := last - min(last, uint64(chance.IntN(6)))
+		lo := key()
+		hi := [][]byte{append(slices.Clone(lo), 0), {lo[0] + 2}, nil}[chance.IntN(3)]
+		found, err := kv.DecodeResult(s.Read(kv.Changes(lo, hi, after, 1)))
+		if err != nil || found.Status != kv.OK {
+			t.Fatalf("%+v, %v", found, err)
+		}
+		if got := s.ChangedAfter(lo, hi, after); got != (len(found.Items) > 0) {
+			t.Fatalf("from %q to %q after %d of %d: changed is %v, changes %+v", lo, hi, after, last, got, found.Items)
+		}
+	}
+}
+
 // TestManyChangesAreLookedAt: who asks again and again after the same version, since its keys do
 // not change, is told to look once a quarter of what the store remembers is newer.
 func TestManyChangesAreLookedAt(t *testing.T) {

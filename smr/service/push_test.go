@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -336,6 +337,42 @@ func testWatchFollowsTheMembers(w *world) {
 	if err := four.end(); err != nil {
 		w.Error(err)
 	}
+}
+
+// TestManyWaits: more watches than a replica looks at at once are told all.
+func TestManyWaits(t *testing.T) {
+	inWorld(t, "raft", func(w *world) {
+		w.start(1)
+		w.start(2)
+		w.start(3)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		c := w.dialed()
+		const keys = 3 * maxLooks
+		var shown atomic.Int32
+		var watches sync.WaitGroup
+		defer watches.Wait()
+		defer cancel()
+		for k := range keys {
+			watches.Go(func() {
+				o := WatchOptions{From: fmt.Sprint(k), To: fmt.Sprint(k) + "\x00", Every: time.Hour}
+				for items, err := range c.Watch(ctx, o) {
+					if shown.Add(int32(len(items))); err != nil {
+						w.Error(err)
+					}
+				}
+			})
+		}
+		time.Sleep(2 * time.Second)
+		for k := range keys {
+			if _, err := c.Put(ctx, fmt.Sprint(k), nil); err != nil {
+				w.Fatal(err)
+			}
+		}
+		time.Sleep(time.Second)
+		if n := shown.Load(); n != keys {
+			w.Errorf("of %d watches %d were told", keys, n)
+		}
+	})
 }
 
 // TestWatchUnderFaults: replicas are killed and come back, and lose what they send in one

@@ -244,6 +244,7 @@ func (r *Replica) follow(ctx context.Context) error {
 		case now := <-tick.C:
 			peers.tidy(now)
 			r.watchers.sweep(now)
+			r.say(nil)
 			peers.announce()
 		}
 	}

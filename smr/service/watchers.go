@@ -37,6 +37,7 @@ type watchers struct {
 	clients map[protocol.ID]int
 	bytes   int
 	groups  []waitGroup
+	untold  toEach // what there was no room for
 }
 
 type waitID struct {
@@ -74,6 +75,10 @@ type waitGroup struct {
 	asked  []asking // taken, and not looked at
 }
 
+// maxLooks is how many waits a node looks at before it does something else: of a range of keys each
+// goes through a quarter of the changes that the store remembers.
+const maxLooks = 64
+
 // asking is a waits that has come, and from whom.
 type asking struct {
 	from protocol.ID
@@ -96,21 +101,28 @@ func (r *Replica) onWaits(m heard) {
 			return
 		}
 		g := r.groups[q.Group-1]
-		if first := r.watchers.ask(g.number, asking{m.peer, q}); !first {
-			return
-		}
-		_, err := question(g, &g.asking, g.await, func(id smr.CallID) smr.Message { return smr.StatusQuery{ID: id} })
-		if err != nil {
-			r.watchers.takeAsked(g.number) // they come again
+		if first := r.watchers.ask(g.number, asking{m.peer, q}); first {
+			g.look()
 		}
 	case waitsNoMore:
 		r.watchers.leave(waitID{m.peer, q.Number})
 	}
 }
 
+// look has the group's node look at what clients wait for.
+func (g *replicaGroup) look() {
+	_, err := question(g, &g.asking, g.await, func(id smr.CallID) smr.Message { return smr.StatusQuery{ID: id} })
+	if err != nil {
+		g.watchers.takeAsked(g.number, maxClientWaits) // they come again
+	}
+}
+
 // await looks at what clients wait for, and answers them. It is called by the node's goroutine.
 func (g *replicaGroup) await(s smr.Status) {
-	asked := g.watchers.takeAsked(g.number)
+	asked, more := g.watchers.takeAsked(g.number, maxLooks)
+	if more {
+		defer g.look()
+	}
 	var members []protocol.ID
 	for _, m := range s.Members {
 		members = append(members, m.ID)
@@ -133,11 +145,22 @@ func (g *replicaGroup) await(s smr.Status) {
 // noticed is told of each change by the store.
 func (g *replicaGroup) noticed(i kv.Item, all bool) { g.say(g.watchers.changed(g.number, i, all)) }
 
-// say sends what there is. What is lost is asked for again.
-func (g *replicaGroup) say(all toEach) {
-	if len(all) > 0 {
-		_ = g.status.TryDeliver(all)
+// say sends what there is, and what there was no room for before. What a network loses is asked for
+// again.
+func (r *Replica) say(all toEach) { r.watchers.tell(all, r.status.TryDeliver) }
+
+// tell hands over what there is, and keeps it for the next time if it is not taken: who has been told
+// of a change waits no more, and would hear nothing until it asks again.
+func (w *watchers) tell(all toEach, deliver func(statusMessage) error) {
+	w.mu.Lock()
+	all, w.untold = append(w.untold, all...), nil
+	w.mu.Unlock()
+	if len(all) == 0 || deliver(all) == nil {
+		return
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.untold = append(w.untold, all[:min(len(all), max(0, maxWaits-len(w.untold)))]...)
 }
 
 // ask keeps a waits until the group's node looks at it, and tells whether it is the first one. What
@@ -154,17 +177,17 @@ func (w *watchers) ask(group int, q asking) (first bool) {
 	return len(g.asked) == 1
 }
 
-// takeAsked returns what ask has kept.
-func (w *watchers) takeAsked(group int) []asking {
+// takeAsked returns of what ask has kept the first ones, at most so many, and whether there are more.
+func (w *watchers) takeAsked(group, most int) (asked []asking, more bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	g := &w.groups[group]
-	asked := g.asked
-	g.asked = nil
+	most = min(most, len(g.asked))
+	asked, g.asked = g.asked[:most], g.asked[most:]
 	for _, q := range asked {
 		w.bytes -= q.sizeBytes()
 	}
-	return asked
+	return asked, len(g.asked) > 0
 }
 
 // add has a client told of changes. It returns false if there is no room.

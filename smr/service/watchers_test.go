@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/foresay/foresay/host"
 	"github.com/foresay/foresay/internal/plant"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr/kv"
@@ -158,7 +159,15 @@ func TestWaitersAreBounded(t *testing.T) {
 		if n := len(w.groups[0].asked); n > maxClientWaits || w.bytes > maxWaitBytes || first > 1 {
 			t.Errorf("%s: %d wait to be looked at, %d bytes, %d times the first", what, n, w.bytes, first)
 		}
-		w.takeAsked(0)
+		for left := len(w.groups[0].asked); ; {
+			asked, more := w.takeAsked(0, maxLooks)
+			if left -= len(asked); len(asked) > maxLooks || more != (left > 0) {
+				t.Fatalf("%s: %d are looked at at once, %d are left: %v", what, len(asked), left, more)
+			}
+			if !more {
+				break
+			}
+		}
 		w.sweep(time.Now().Add(2 * waitLasts))
 		if w.bytes != 0 || len(w.all) != 0 {
 			t.Errorf("%s: in the end there are %d with %d bytes", what, len(w.all), w.bytes)
@@ -173,6 +182,33 @@ func TestWaitersAreBounded(t *testing.T) {
 		{c, changed{1, 1}}, {c, waiting{1, 1, nil}}, {c, waitsNoMore{1}}, {1, waitsNoMore{1}},
 	} {
 		r.onWaits(m)
+	}
+}
+
+// TestHintsWaitForRoom: what there is no room for is said when there is, once.
+func TestHintsWaitForRoom(t *testing.T) {
+	w := newWatchers(1)
+	var got []uint64
+	full := true
+	deliver := func(m statusMessage) error {
+		if full {
+			return host.ErrOverload
+		}
+		got = append(got, numbers(m.(toEach))...)
+		return nil
+	}
+	for n := range uint64(2 * maxWaits) {
+		w.tell(toEach{{firstClient, changed{n, 1}}}, deliver)
+	}
+	if n := len(w.untold); n > maxWaits {
+		t.Errorf("%d are kept", n)
+	}
+	full = false
+	w.tell(nil, deliver)
+	w.tell(toEach{{firstClient, changed{7, 2}}}, deliver)
+	w.tell(nil, deliver)
+	if len(got) != maxWaits+1 || got[0] != 0 || got[1] != 1 || got[maxWaits] != 7 {
+		t.Errorf("%d hints came, want all but those beyond the bound, in order, and one more", len(got))
 	}
 }
 
@@ -228,7 +264,19 @@ func TestPlants(t *testing.T) {
 	const dir = "smr/service"
 	plant.Catch(t, []plant.Bug{{
 		Name: "who asks again after an old version is not told of it", Dir: "smr/kv", Test: "TestManyChangesAreLookedAt",
-		Old: "\tif s.changes.many(version) {\n", New: "\tif !MUTANT && s.changes.many(version) {\n",
+		Old: "\tif version < max(s.changes.early, s.changes.forgotten) {\n",
+		New: "\tif version < s.changes.forgotten || !MUTANT && version < s.changes.early {\n",
+	}, {
+		Name: "a key that has changed again is forgotten with its first change", Dir: "smr/kv", Test: "TestChangedAfter",
+		Old: "if c.newest[string(first.Key)] == first.Version {",
+		New: "if MUTANT || c.newest[string(first.Key)] == first.Version {",
+	}, {
+		Name: "a hint that there is no room for is lost", Dir: dir, Test: "TestHintsWaitForRoom",
+		Old: "\tif len(all) == 0 || deliver(all) == nil {\n",
+		New: "\tif len(all) == 0 || deliver(all) == nil || MUTANT {\n",
+	}, {
+		Name: "of many who ask some are not looked at", Dir: dir, Test: "TestManyWaits",
+		Old: "\tif more {\n\t\tdefer g.look()\n", New: "\tif more && !MUTANT {\n\t\tdefer g.look()\n",
 	}, {
 		Name: "changes between a watch's read and its request are not looked for", Dir: dir, Test: "TestWatchOfTwoChanges",
 		Old: "if g.machine.ChangedAfter(", New: "if !MUTANT && g.machine.ChangedAfter(",
