@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 )
@@ -68,7 +67,7 @@ func TestClientsFollowTheMembers(t *testing.T) {
 			}
 		})
 	}
-	for _, name := range catalog.Names() {
+	for _, name := range protocolNames() {
 		t.Run(name, func(t *testing.T) { inWorld(t, name, follows) })
 	}
 	t.Run("groups", func(t *testing.T) { inGroups(t, "mencius", Routing{Groups: 2}, follows) })
@@ -99,7 +98,7 @@ func TestRemovedReplicasEnd(t *testing.T) {
 			w.Error("the removed replica does not end")
 		}
 	}
-	for _, name := range catalog.Names() {
+	for _, name := range protocolNames() {
 		t.Run(name, func(t *testing.T) { inWorld(t, name, ends) })
 	}
 	for _, name := range []string{"raft", "multipaxos", "mencius"} {

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/smr/kv"
 )
 
@@ -36,7 +35,7 @@ func (w *world) leaseEnd(ctx context.Context, c *Client, key string) time.Durati
 // TestLeases: keys of a lease stay while it is renewed, with the replica down that ends leases
 // first, and go when it is not renewed any more.
 func TestLeases(t *testing.T) {
-	for _, name := range catalog.Names() {
+	for _, name := range protocolNames() {
 		t.Run(name, func(t *testing.T) { inWorld(t, name, testLeases) })
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr/client"
 	"github.com/foresay/foresay/smr/kv"
@@ -89,7 +88,7 @@ func (w *world) resting(ctx context.Context, c *Client) bool {
 // TestWatchedGroupsRest: a group that is watched rests while nothing changes, and what is put then
 // is shown within three round trips of its acknowledgement.
 func TestWatchedGroupsRest(t *testing.T) {
-	for _, name := range catalog.Names() {
+	for _, name := range protocolNames() {
 		t.Run(name, func(t *testing.T) { inGroups(t, name, byRange, testWatchedGroupsRest) })
 	}
 }
@@ -286,7 +285,7 @@ func TestWatchOfTwoChanges(t *testing.T) {
 // TestWatchFollowsTheMembers: learners promise nothing, and when all members were replaced those of
 // now tell a watch.
 func TestWatchFollowsTheMembers(t *testing.T) {
-	for _, name := range catalog.Names() {
+	for _, name := range protocolNames() {
 		t.Run(name, func(t *testing.T) { inWorld(t, name, testWatchFollowsTheMembers) })
 	}
 }
@@ -379,7 +378,7 @@ func TestManyWaits(t *testing.T) {
 // direction, while a key is changed. A watch shows each change that was acknowledged, in order, and
 // within seconds while calls are answered; after the faults it shows the last one at once.
 func TestWatchUnderFaults(t *testing.T) {
-	for seed, name := range catalog.Names() {
+	for seed, name := range protocolNames() {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, name, func(w *world) { testWatchUnderFaults(w, rand.New(rand.NewPCG(uint64(seed), 22))) })
 		})
