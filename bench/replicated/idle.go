@@ -2,7 +2,6 @@ package replicated
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -47,7 +46,7 @@ func idlePoints(o bench.Options) []bench.Point {
 			points = append(points, bench.Point{Doing: fmt.Sprintf("%s, %d groups", p.Name, n),
 				Run: func(ctx context.Context) ([]table.Row, error) {
 					if o.Program == "" {
-						return nil, errors.New("Options.Program is empty: replicas are processes of the foresay program")
+						return nil, bench.ErrNoProgram
 					}
 					return idleRow(ctx, o, p, n)
 				}})
