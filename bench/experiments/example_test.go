@@ -24,6 +24,7 @@ func ExampleAll() {
 	// domino-execution [virtual]
 	// domino-adapt [virtual]
 	// smr-throughput [real]
+	// smr-clients [real]
 	// smr-snapshots [real]
 	// smr-members [real]
 	// smr-large [real]

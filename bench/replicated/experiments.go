@@ -1,9 +1,11 @@
 package replicated
 
 import (
+	"context"
 	"slices"
 
 	"github.com/foresay/foresay/bench"
+	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/smr"
 )
@@ -22,7 +24,7 @@ func durableName(durable bool) string {
 // which they are best read.
 func Experiments() []bench.Experiment {
 	return []bench.Experiment{
-		smrThroughput(), smrSnapshots(), smrMembers(), smrLarge(), smrIdle(), smrFailover(),
+		smrThroughput(), smrClients(), smrSnapshots(), smrMembers(), smrLarge(), smrIdle(), smrFailover(),
 	}
 }
 
@@ -34,4 +36,21 @@ func protocols(o bench.Options) []smr.Protocol {
 		return slices.DeleteFunc(all, func(p smr.Protocol) bool { return p.Name != o.Protocol })
 	}
 	return bench.Pick(o, all[:1], all)
+}
+
+// perProtocol measures a protocol after the other, whose replicas are processes.
+func perProtocol(
+	rows func(context.Context, bench.Options, smr.Protocol) ([]table.Row, error),
+) func(bench.Options) []bench.Point {
+	return func(o bench.Options) (points []bench.Point) {
+		for _, p := range protocols(o) {
+			points = append(points, bench.Point{Doing: p.Name, Run: func(ctx context.Context) ([]table.Row, error) {
+				if o.Program == "" {
+					return nil, bench.ErrNoProgram
+				}
+				return rows(ctx, o, p)
+			}})
+		}
+		return points
+	}
 }

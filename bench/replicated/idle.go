@@ -2,7 +2,6 @@ package replicated
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -30,8 +29,7 @@ func smrIdle() bench.Experiment {
 	}
 }
 
-// idlePoints are the protocols with one, 64 and 512 groups. 512 of Domino's have too much to do, on
-// two processors, to come to rest.
+// idlePoints are the protocols with one, 64 and 512 groups.
 func idlePoints(o bench.Options) []bench.Point {
 	var points []bench.Point
 	protocols := catalog.Protocols()
@@ -39,15 +37,11 @@ func idlePoints(o bench.Options) []bench.Point {
 		protocols = protocols[:1]
 	}
 	for _, p := range protocols {
-		groups := bench.Pick(o, []int{1, 512}, []int{1, 64, 512})
-		if p.Timed && !o.Quick {
-			groups = []int{1, 64}
-		}
-		for _, n := range groups {
+		for _, n := range bench.Pick(o, []int{1, 512}, []int{1, 64, 512}) {
 			points = append(points, bench.Point{Doing: fmt.Sprintf("%s, %d groups", p.Name, n),
 				Run: func(ctx context.Context) ([]table.Row, error) {
 					if o.Program == "" {
-						return nil, errors.New("Options.Program is empty: replicas are processes of the foresay program")
+						return nil, bench.ErrNoProgram
 					}
 					return idleRow(ctx, o, p, n)
 				}})
@@ -67,7 +61,7 @@ func idleRow(ctx context.Context, o bench.Options, p smr.Protocol, groups int) (
 		if err := g.ready(ctx); err != nil {
 			return err
 		}
-		if err := g.wait(ctx, bench.Pick(o, 2*time.Second, 8*time.Second)); err != nil {
+		if err := g.rest(ctx); err != nil {
 			return err
 		}
 		began, used := time.Now(), g.servers.CPU()
@@ -84,18 +78,28 @@ func idleRow(ctx context.Context, o bench.Options, p smr.Protocol, groups int) (
 
 // ready waits until every replica of every group takes commands.
 func (s *served) ready(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	return s.all(ctx, "is not ready", func(one service.Status) bool { return one.Ready })
+}
+
+// rest waits until every replica of every group rests.
+func (s *served) rest(ctx context.Context) error {
+	return s.all(ctx, "does not come to rest", func(one service.Status) bool { return one.Resting })
+}
+
+// all waits until something holds of every replica of every group.
+func (s *served) all(ctx context.Context, lacks string, holds func(service.Status) bool) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	for {
 		all, err := s.client.Status(ctx)
 		if err != nil {
 			return err
 		}
-		if !slices.ContainsFunc(all, func(one service.Status) bool { return !one.Ready }) {
+		if !slices.ContainsFunc(all, func(one service.Status) bool { return !holds(one) }) {
 			return nil
 		}
-		if err := s.wait(ctx, 200*time.Millisecond); err != nil {
-			return fmt.Errorf("the service is not ready: %w", err)
+		if err := s.wait(ctx, 500*time.Millisecond); err != nil {
+			return fmt.Errorf("the service %s: %w", lacks, err)
 		}
 	}
 }

@@ -27,26 +27,13 @@ func smrMembers() bench.Experiment {
 			"replica is added, and while another one is removed",
 		Modes:       []bench.Mode{bench.Real},
 		PerProtocol: true,
-		Measure:     bench.Points(membersPoints),
+		Measure:     bench.Points(perProtocol(membersRow)),
 		Figures: []figure.Spec{{
 			Suffix: "gap", Title: "The longest gap between answers while a replica is added", Y: "add_gap_ms",
 			YLabel: "milliseconds",
 			Across: []string{"system"},
 		}},
 	}
-}
-
-func membersPoints(o bench.Options) []bench.Point {
-	var points []bench.Point
-	for _, p := range protocols(o) {
-		points = append(points, bench.Point{Doing: p.Name, Run: func(ctx context.Context) ([]table.Row, error) {
-			if o.Program == "" {
-				return nil, errors.New("Options.Program is empty: replicas are processes of the foresay program")
-			}
-			return membersRow(ctx, o, p)
-		}})
-	}
-	return points
 }
 
 func membersRow(ctx context.Context, o bench.Options, p smr.Protocol) (rows []table.Row, err error) {

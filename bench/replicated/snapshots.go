@@ -2,7 +2,6 @@ package replicated
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -33,7 +32,7 @@ func smrSnapshots() bench.Experiment {
 			"20,000 commands, one with none, in turns: longest gap between answers, throughput, elections, memory",
 		Modes:       []bench.Mode{bench.Real},
 		PerProtocol: true,
-		Measure:     bench.Points(snapshotsPoints),
+		Measure:     bench.Points(perProtocol(snapshotsRow)),
 		Figures: []figure.Spec{
 			{
 				Suffix: "ops", Title: "Throughput with a snapshot every 20,000 commands, 250 MB of state", Y: "ops_ratio",
@@ -52,19 +51,6 @@ func smrSnapshots() bench.Experiment {
 			},
 		},
 	}
-}
-
-func snapshotsPoints(o bench.Options) []bench.Point {
-	var points []bench.Point
-	for _, p := range protocols(o) {
-		points = append(points, bench.Point{Doing: p.Name, Run: func(ctx context.Context) ([]table.Row, error) {
-			if o.Program == "" {
-				return nil, errors.New("Options.Program is empty: replicas are processes of the foresay program")
-			}
-			return snapshotsRow(ctx, o, p)
-		}})
-	}
-	return points
 }
 
 // snapshotsTurn is what a service did in a turn.

@@ -21,7 +21,7 @@ func TestProtocolOption(t *testing.T) {
 	for _, c := range []struct {
 		e      bench.Experiment
 		points func(bench.Options) []bench.Point
-	}{{smrSnapshots(), snapshotsPoints}, {smrLarge(), bulkPoints}} {
+	}{{smrSnapshots(), perProtocol(snapshotsRow)}, {smrClients(), perProtocol(clientsRows)}} {
 		for _, o := range []bench.Options{{Protocol: "mencius"}, {Protocol: "mencius", Quick: true}} {
 			if points := c.points(o); len(points) != 1 || points[0].Doing != "mencius" {
 				t.Errorf("%s, quick %v: %v, want one point, mencius", c.e.Name, o.Quick, points)

@@ -128,7 +128,9 @@ func (f Format) value(v reflect.Value) string {
 func (f Format) list(v reflect.Value) string {
 	if v.Type().Elem() == reflect.TypeFor[byte]() {
 		b := make([]byte, v.Len())
-		reflect.Copy(reflect.ValueOf(b), v)
+		for i := range b { // reflect.Copy panics at the fields that are not exported
+			b[i] = byte(v.Index(i).Uint())
+		}
 		return bytesText(b)
 	}
 	var out []string

@@ -34,6 +34,7 @@ type message struct {
 	Off    int
 	small  int
 	IDs    [2]uint8
+	raw    []byte
 	Sorts  []sort
 }
 
@@ -66,6 +67,7 @@ func TestOf(t *testing.T) {
 			`Message err=broken reason="why" off=-1 ids=0102`},
 		{message{Items: []item{{1, []byte("x")}, {2, []byte{0, 1}}}}, "Message items=[{at=1 body=\"x\"}, {at=2 body=0001}]"},
 		{message{Head: &item{At: 1, Body: make([]byte, 40)}}, "Message head={at=1 body=40 bytes, 0000000000000000...}"},
+		{message{raw: []byte("y")}, "Message raw=\"y\""},
 		{message{Items: make([]item, 10)}, "Message items=[10 times {}]"},
 		{[]int{1, 2, 2, 3, 4, 5, 6, 7, 8, 9, 9}, "[1, 2, 2, 3, 4, 5, 6, 7, 8, and 2 more]"},
 	} {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,8 +21,9 @@ import (
 // AllVariable asks for all planted bugs, those too that are tried only if asked for.
 const AllVariable = "FORESAY_PLANTS"
 
-// InsteadVariable names a test, as -run does, that is tried in place of each bug's own: how many of
-// the bugs does it catch? A bug that it does not catch is skipped, not failed.
+// InsteadVariable names a test, as -run does, or some, as in (TestA|TestB)/seeds, that are tried in
+// place of each bug's own: how many of the bugs do they catch? A bug that they do not catch is
+// skipped, not failed.
 const InsteadVariable = "FORESAY_PLANTS_TEST"
 
 // A Bug is a change of a package's source, with the test of that package that catches it.
@@ -114,7 +116,6 @@ func eachTest(bugs []Bug) []Bug {
 // it says first: of random tests that is the seed.
 func (c *catcher) tryInstead(t *testing.T, bugs []Bug, test string) {
 	c.patience, c.instead = patienceSuite, true
-	name, _, _ := strings.Cut(test, "/")
 	table := make([]string, len(bugs))
 	caught := make([]bool, len(bugs))
 	t.Run("instead", func(t *testing.T) {
@@ -122,8 +123,8 @@ func (c *catcher) tryInstead(t *testing.T, bugs []Bug, test string) {
 			b.Test, b.Tests = test, nil
 			table[i] = "not tried\t\t" + b.Name
 			t.Run(b.Name, func(t *testing.T) {
-				if !HasTest(t, b.tests(), name) {
-					t.Skipf("%s has no test %s", b.tests(), name)
+				if !slices.ContainsFunc(topLevel(test), func(name string) bool { return HasTest(t, b.tests(), name) }) {
+					t.Skipf("%s has no test %s", b.tests(), test)
 				}
 				t.Parallel()
 				began := time.Now()
@@ -144,6 +145,13 @@ func (c *catcher) tryInstead(t *testing.T, bugs []Bug, test string) {
 		}
 	}
 	t.Logf("%s catches %d of %d:\n%s", test, n, len(bugs), strings.Join(table, "\n"))
+}
+
+// topLevel returns the names of the tests that a pattern begins with: TestA/x has one,
+// (TestA|TestB)/x two.
+func topLevel(pattern string) []string {
+	name, _, _ := strings.Cut(pattern, "/")
+	return strings.Split(strings.Trim(name, "()"), "|")
 }
 
 // noticed returns what a bug's test says first of the bug, or an error if it does not fail.
@@ -222,7 +230,7 @@ func (c *catcher) attempt(ctx context.Context, b Bug) (out string, err error) {
 	}
 	out, err = c.run(ctx, b, strings.TrimSuffix(b.Name+"\n"+b.With, "\n"), "")
 	failed := err != nil && err != context.DeadlineExceeded &&
-		strings.Contains(out, "--- FAIL: "+strings.Split(b.Test, "/")[0])
+		slices.ContainsFunc(topLevel(b.Test), func(name string) bool { return strings.Contains(out, "--- FAIL: "+name) })
 	if hangs := err == context.DeadlineExceeded; !failed && !(b.Hangs && hangs) {
 		return "", fmt.Errorf("%s does not catch it: %v\n%.2000s", b.Test, err, out)
 	}

@@ -174,7 +174,8 @@ func (l *Lull) say(env *protocol.Env[smr.Message]) bool {
 	for _, id := range others { // behind all that waits for the disk
 		r.Admission.Send(env, id, Drowsy{Run: own.Run, Mark: l.mark})
 	}
-	env.After(r.Times(1.5), l.rules.Beat)
+	// The others' words come when answers do: later than configured where machines are busy.
+	env.After(r.Tempo.Times(1.5), l.rules.Beat)
 	l.maybeRest(env)
 	return true
 }

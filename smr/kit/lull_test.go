@@ -2,6 +2,7 @@ package kit
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -68,6 +69,24 @@ func TestLullTakesAll(t *testing.T) {
 		if l.Is() != c.rests {
 			t.Errorf("%s: it rests: %v", name, l.Is())
 		}
+	}
+}
+
+// TestLullWaitsForAnswers: a member that is drowsy is silent for as long as the others' words take,
+// which is longer than configured where machines are busy. Else hundreds of groups that all begin at
+// once would never hear each other in time.
+func TestLullWaitsForAnswers(t *testing.T) {
+	l, env, _ := newTestLull(t)
+	took := 4 * l.replica.Cfg.RoundTrip
+	l.said, l.asked = false, 0
+	l.replica.Tempo.Saw(env.Now, took)
+	env.Begin(env.Now)
+	if !l.skips(env) {
+		t.Fatal("it is not drowsy")
+	}
+	i := slices.IndexFunc(env.Out, func(e protocol.Effect[smr.Message]) bool { return e.Kind == protocol.KindAfter })
+	if i < 0 || env.Out[i].Timer != (beatOfTest{}) || env.Out[i].Delay <= took {
+		t.Errorf("answers take %v, and of its next beat it says %+v", took, env.Out)
 	}
 }
 

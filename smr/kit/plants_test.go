@@ -48,6 +48,11 @@ func TestPlants(t *testing.T) {
 func lullPlants() []plant.Bug {
 	const dir = "smr/kit"
 	return []plant.Bug{{
+		Name: "a drowsy member waits for the others as if nobody was busy", Dir: dir, Test: "TestLullWaitsForAnswers",
+		Old: "\tenv.After(r.Tempo.Times(1.5), l.rules.Beat)\n",
+		New: "\tif MUTANT {\n\t\tenv.After(r.Times(1.5), l.rules.Beat)\n\t} else {\n" +
+			"\t\tenv.After(r.Tempo.Times(1.5), l.rules.Beat)\n\t}\n",
+	}, {
 		Name: "a member at rest does not look whether the others' hosts are there", Dir: dir, Test: "TestLullEnds",
 		Old: "\tif !l.relies(func(_ protocol.ID, v", New: "\tif !MUTANT && !l.relies(func(_ protocol.ID, v",
 	}, {

@@ -2,6 +2,9 @@ package raft
 
 import (
 	"fmt"
+	"time"
+
+	"go.etcd.io/raft/v3/raftpb"
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
@@ -26,23 +29,39 @@ func (r *replica) handOver(env *protocol.Env[smr.Message], to protocol.ID) (prot
 	if _, member := r.State.Member(to); to != 0 && !member {
 		return 0, fmt.Sprintf("replica %d is no member", to)
 	}
-	progress := r.core.node.Status().Progress
-	best, match := protocol.ID(0), uint64(0)
-	for _, m := range r.State.Members() {
-		at, heard := r.heard[m.ID]
-		if m.ID == r.Cfg.ID || to != 0 && m.ID != to || !heard || env.Now-at >= r.patience() || r.sends(m.ID) {
-			continue
-		}
-		if p, ok := progress[uint64(m.ID)]; ok && p.Match > match {
-			best, match = m.ID, p.Match
-		}
-	}
+	best := r.successor(env.Now, to)
 	if best == 0 {
 		return 0, "no other member is there that is up to date"
 	}
 	r.core.node.TransferLeader(uint64(best))
 	r.core.flush(env)
 	return best, ""
+}
+
+// successor returns who has most of the other members that were heard a while ago, or of the one
+// that is asked for; 0 if there is none.
+func (r *replica) successor(now time.Duration, to protocol.ID) (best protocol.ID) {
+	progress := r.core.node.Status().Progress
+	match := uint64(0)
+	for _, m := range r.State.Members() {
+		at, heard := r.heard[m.ID]
+		if m.ID == r.Cfg.ID || to != 0 && m.ID != to || !heard || now-at >= r.patience() || r.sends(m.ID) {
+			continue
+		}
+		if p, ok := progress[uint64(m.ID)]; ok && p.Match > match {
+			best, match = m.ID, p.Match
+		}
+	}
+	return best
+}
+
+// appoint has a member stand for election at once, as this leader was removed and leads no more.
+// The others would wait until they miss it, and that is long where answers have taken long.
+func (r *replica) appoint(env *protocol.Env[smr.Message], successor protocol.ID) {
+	r.Admission.SendAhead(env, successor, rpc{&raftpb.Message{
+		Type: raftpb.MsgTimeoutNow.Enum(), From: new(uint64(r.Cfg.ID)), To: new(uint64(successor)),
+		Term: new(r.core.term()),
+	}})
 }
 
 // handsOver tells whether a successor was chosen, so that the library takes no proposals.

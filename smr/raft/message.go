@@ -42,10 +42,23 @@ func (m rpc) Text(f msgtext.Format) string {
 		m.GetTerm(), m.GetLogTerm(), m.GetIndex(), m.GetCommit(), m.GetReject(), m.GetRejectHint(), nil,
 		m.GetSnapshot() != nil,
 	}
-	for _, e := range m.GetEntries() {
-		fields.Entries = append(fields.Entries, shown(e))
-	}
+	fields.Entries = allShown(m.GetEntries())
 	return m.GetType().String() + " " + f.Fields(fields)
+}
+
+// Text writes what a record says.
+func (r record) Text(f msgtext.Format) string {
+	return "Record " + f.Fields(struct {
+		Term, Vote, Commit uint64
+		Entries            []kit.Entry
+	}{r.hard.term, r.hard.vote, r.hard.commit, allShown(r.entries)})
+}
+
+func allShown(entries []*raftpb.Entry) (all []kit.Entry) {
+	for _, e := range entries {
+		all = append(all, shown(e))
+	}
+	return all
 }
 
 // shown returns what is agreed on in an entry of the library, for people: a no-op if that cannot be

@@ -29,6 +29,11 @@ func plants() []plant.Bug {
 			Old: "\tr.Admission.SendAhead(env, from, kit.Removed{})\n",
 			New: "\tif !MUTANT {\n\t\tr.Admission.SendAhead(env, from, kit.Removed{})\n\t}\n",
 		},
+		{
+			Name: "a leader that was removed names no successor", Test: "TestScenarios/4-the-leader-is-removed",
+			Old: "\tif id == r.Cfg.ID && !member && r.led {\n",
+			New: "\tif id == r.Cfg.ID && !member && r.led && !MUTANT {\n",
+		},
 	}
 	bugs = append(bugs, partPlants()...)
 	for i := range bugs {

@@ -154,7 +154,14 @@ func (r *replica) applyChange(env *protocol.Env[smr.Message], e *raftpb.Entry) {
 	if member {
 		r.addedLearner(id, disk)
 	}
+	successor := protocol.ID(0)
+	if id == r.Cfg.ID && !member && r.led {
+		successor = r.successor(env.Now, 0)
+	}
 	r.core.node.ApplyConfChange(&cc)
+	if successor != 0 {
+		r.appoint(env, successor)
+	}
 	r.changing, r.core.log.changed = false, true
 	if member {
 		r.heard[id] = env.Now

@@ -136,14 +136,14 @@ func playSeed(p smr.Protocol, seed uint64, twice bool) (Report, error) {
 	return r, err
 }
 
-// Swarm returns the scenario of a seed: three or five replicas, and a random subset of the faults.
-// Three of four seeds have links like TCP's, as in production, where connections break; the fourth
-// datagrams, if it draws them. A third has disks so slow that crashes lose what was not synced, a
-// sixth commands of some kilobytes, and every other one of those with five replicas has two of them
-// replaced. In a seventh faults strike five times as often, so that one recovery meets the next; in
-// a ninth logs are short, so that replicas that lag find them cut; in an eleventh each client makes
-// several calls at a time; in a fifth one client is idle for long enough to miss a change of
-// leaders.
+// Swarm returns the scenario of a seed: three or five replicas, seven in one of fifty, and a random
+// subset of the faults. Three of four seeds have links like TCP's, as in production, where
+// connections break; the fourth datagrams, if it draws them. A third has disks so slow that crashes
+// lose what was not synced, a sixth commands of some kilobytes, and every other one of those with
+// five replicas has two of them replaced. In a seventh faults strike five times as often, so that
+// one recovery meets the next; in a ninth logs are short, so that replicas that lag find them cut;
+// in an eleventh each client makes several calls at a time; in a fifth one client is idle for long
+// enough to miss a change of leaders.
 func Swarm(p smr.Protocol, seed uint64) Scenario {
 	faults := sim.StreamFaults
 	if seed%4 == 3 {
@@ -153,8 +153,11 @@ func Swarm(p smr.Protocol, seed uint64) Scenario {
 	if seed%3 == 1 {
 		sc.Disk = sim.Disk{Latency: roundTrip / 4, Jitter: roundTrip / 2}
 	}
-	if seed%5 == 0 {
+	switch {
+	case seed%5 == 0:
 		sc.Replicas = 5
+	case seed%50 == 12:
+		sc.Replicas = 7
 	}
 	if seed%10 == 5 {
 		sc.Faults &^= sim.LostDisk // which has replicas replaced itself

@@ -57,7 +57,7 @@ promise was broken.`,
 	flags.IntVar(&f.seeds, "seeds", 1, "play this many seeds, from --seed on")
 	flags.StringVar(&f.faults, "faults", command.SwarmName,
 		"which faults strike, as 'foresay sim list' names them, with commas between")
-	flags.IntVar(&f.replicas, "replicas", 0, "how many replicas (default 3, with --faults=swarm 5 for some seeds)")
+	flags.IntVar(&f.replicas, "replicas", 0, "how many replicas (default 3, with --faults=swarm 5 or 7 for some seeds)")
 	flags.IntVar(&f.clients, "clients", 0, "how many clients (default 4)")
 	flags.DurationVar(&f.duration, "for", 0, "how long faults strike, in virtual time (default 6s)")
 	flags.StringVar(&f.trace, "trace", "", "write all that happens to this `file`, - for standard output")

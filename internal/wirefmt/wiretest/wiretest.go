@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/foresay/foresay/internal/msgtext"
 	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/protocol"
 )
@@ -31,6 +32,7 @@ const GoldenLayouts = "testdata/layouts.golden"
 //   - nothing that is cut off is decoded, nothing that is no message encoded;
 //   - a message has one form: bytes that differ a little from a sample's are refused, or they are
 //     all that the message they stand for can be written as, so that a signature covers it;
+//   - a sample can be written for people;
 //   - the bytes are those of the package's file [Golden], so that a review shows when a layout
 //     changes. FORESAY_UPDATE=1 writes that file.
 //
@@ -46,6 +48,9 @@ func Codec[M any](t *testing.T, codec protocol.Codec[M], first byte, samples []M
 		}
 		b = b[len("before"):]
 		delete(missing, b[1])
+		if text := msgtext.Format(nil).Of(m); text == "" { // which panics, or does not end, if it cannot be
+			t.Errorf("%T has no text", m)
+		}
 		fmt.Fprintf(&golden, "%T %x\n", m, b)
 		own := cmp.Exporter(func(part reflect.Type) bool { return part.PkgPath() == reflect.TypeOf(m).PkgPath() })
 		roundTrip(t, codec, m, b, append(slices.Clip(options), cmpopts.EquateEmpty(), own))
