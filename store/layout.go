@@ -33,6 +33,9 @@ type Layout struct {
 	// First are the sites at which shards are led in the beginning, by shard, if a protocol has
 	// leaders. nil: the protocol spreads them over the sites.
 	First []int
+	// Keyless is how many of the shards, the last ones, have no keys. Their groups coordinate
+	// transactions, in protocols that have such groups (Protocol.Coordinating).
+	Keyless int
 }
 
 // Limits of a layout.
@@ -60,6 +63,8 @@ func (l Layout) Validate() error {
 		case len(s.Shards) == 0 || len(s.Shards) > maxShards || len(s.Shards) != len(l.Sites[0].Shards):
 			return fmt.Errorf("store: site %q: %d shards (want 1 to %d, as many as site %q has)", s.Name, len(s.Shards),
 				maxShards, l.Sites[0].Name)
+		case l.Keyless < 0 || l.Keyless >= len(s.Shards):
+			return fmt.Errorf("store: %d of %d shards have no keys (want fewer)", l.Keyless, len(s.Shards))
 		}
 		names[s.Name] = true
 		for i, ids := range [][]protocol.ID{s.Coordinators, s.Shards} {
@@ -130,7 +135,7 @@ func (l Layout) FirstOf(shard int) int {
 }
 
 // ShardOf returns the shard that a key belongs to, at every site.
-func (l Layout) ShardOf(key Key) int { return ShardOf(key, len(l.Sites[0].Shards)) }
+func (l Layout) ShardOf(key Key) int { return ShardOf(key, len(l.Sites[0].Shards)-l.Keyless) }
 
 // ShardOf returns which of so many shards a key belongs to.
 func ShardOf(key Key, shards int) int {

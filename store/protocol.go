@@ -39,6 +39,9 @@ type Protocol struct {
 	FixedSites bool
 	// Partial says that a shard may have copies at some of the sites only.
 	Partial bool
+	// Coordinating says that transactions are coordinated by groups of their own: a layout has shards
+	// for them that have no keys, Layout.Keyless.
+	Coordinating bool
 	// Preload is how values get on disks other than by transactions. nil: they do not.
 	Preload *Preload
 	// Stamped says that the versions of what a transaction writes have a time of the store's choice.

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,7 +20,13 @@ type Topology struct {
 	// Placement are the names of the sites that have a copy of each shard, by shard; the first of
 	// them leads the shard in the beginning, if the protocol has leaders. nil: all sites have all.
 	Placement [][]string
+	// Coordinating are likewise the sites of groups that only coordinate transactions, if the protocol
+	// has any. They are numbered behind the shards, and are like shards that have no keys.
+	Coordinating [][]string
 }
+
+// groups returns how many shards there are, those without keys among them.
+func (t Topology) groups() int { return t.Shards + len(t.Coordinating) }
 
 // A TopologySite is a datacentre.
 type TopologySite struct {
@@ -69,13 +76,13 @@ func (s TopologySite) GateID(machine int) protocol.ID {
 
 // Validate returns an error that names what is wrong, or nil.
 func (t Topology) Validate() error {
-	if t.Shards < 1 || t.Shards > maxTopoShards {
-		return fmt.Errorf("store: %d shards (want 1 to %d)", t.Shards, maxTopoShards)
+	if t.Shards < 1 || t.groups() > maxTopoShards {
+		return fmt.Errorf("store: %d shards (want 1 to %d)", t.groups(), maxTopoShards)
 	}
 	if len(t.Sites) == 0 || len(t.Sites) > MaxSites {
 		return fmt.Errorf("store: %d sites (want 1 to %d)", len(t.Sites), MaxSites)
 	}
-	if err := t.ValidPlacement(); err != nil {
+	if err := cmp.Or(t.ValidPlacement(), t.ValidCoordinating()); err != nil {
 		return err
 	}
 	sites, numbers, machines, addresses := map[string]bool{}, map[int]bool{}, map[string]bool{}, map[string]string{}
@@ -111,8 +118,8 @@ func (t Topology) Validate() error {
 				return fmt.Errorf("store: site %q: either all of its machines list their shards or none does", s.Name)
 			}
 			for _, k := range t.shardsOf(i, j) {
-				if k < 0 || k >= t.Shards {
-					return fmt.Errorf("store: machine %q: there is no shard %d (there are %d, from 0 on)", m.Name, k, t.Shards)
+				if k < 0 || k >= t.groups() {
+					return fmt.Errorf("store: machine %q: there is no shard %d (there are %d, from 0 on)", m.Name, k, t.groups())
 				}
 				if !t.Has(i, k) {
 					return fmt.Errorf("store: machine %q: its site %s has no copy of shard %d, as the placement says", m.Name,
@@ -124,7 +131,7 @@ func (t Topology) Validate() error {
 				owner[k] = m.Name
 			}
 		}
-		for k := range t.Shards {
+		for k := range t.groups() {
 			if _, ok := owner[k]; !ok && t.Has(i, k) {
 				return fmt.Errorf("store: site %q: no machine has shard %d", s.Name, k)
 			}
@@ -136,23 +143,38 @@ func (t Topology) Validate() error {
 // ValidPlacement returns an error that names the shard and the site that are wrong, or nil.
 // Validate looks at the placement too.
 func (t Topology) ValidPlacement() error {
-	if t.Placement == nil {
-		return nil
-	}
-	if len(t.Placement) != t.Shards {
+	if t.Placement != nil && len(t.Placement) != t.Shards {
 		return fmt.Errorf("store: a placement of %d shards (there are %d)", len(t.Placement), t.Shards)
 	}
 	for k, sites := range t.Placement {
-		if len(sites) == 0 {
-			return fmt.Errorf("store: the placement has no site for shard %d", k)
+		if err := t.validSites("the placement", k, sites); err != nil {
+			return err
 		}
-		for j, name := range sites {
-			switch {
-			case t.siteNamed(name) < 0:
-				return fmt.Errorf("store: the placement has shard %d at %q, which is no site", k, name)
-			case slices.Contains(sites[:j], name):
-				return fmt.Errorf("store: the placement has two copies of shard %d at site %s", k, name)
-			}
+	}
+	return nil
+}
+
+// ValidCoordinating is the same of the groups that only coordinate.
+func (t Topology) ValidCoordinating() error {
+	for i, sites := range t.Coordinating {
+		if err := t.validSites("the list of groups that coordinate", t.Shards+i, sites); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// validSites returns an error unless what a list says of a shard makes sense.
+func (t Topology) validSites(list string, k int, sites []string) error {
+	if len(sites) == 0 {
+		return fmt.Errorf("store: %s has no site for shard %d", list, k)
+	}
+	for j, name := range sites {
+		switch {
+		case t.siteNamed(name) < 0:
+			return fmt.Errorf("store: %s has shard %d at %q, which is no site", list, k, name)
+		case slices.Contains(sites[:j], name):
+			return fmt.Errorf("store: %s has two copies of shard %d at site %s", list, k, name)
 		}
 	}
 	return nil
@@ -190,6 +212,9 @@ func (t Topology) siteNamed(name string) int {
 
 // Has tells whether a site, by its place in the topology, has a copy of a shard.
 func (t Topology) Has(site, shard int) bool {
+	if shard >= t.Shards {
+		return slices.Contains(t.Coordinating[shard-t.Shards], t.Sites[site].Name)
+	}
 	return t.Placement == nil || slices.Contains(t.Placement[shard], t.Sites[site].Name)
 }
 
@@ -201,7 +226,7 @@ func (t Topology) shardsOf(site, machine int) []int {
 	}
 	var own []int
 	n := 0
-	for k := range t.Shards {
+	for k := range t.groups() {
 		if !t.Has(site, k) {
 			continue
 		}
@@ -267,5 +292,16 @@ func (t Topology) layout() Layout {
 	for _, sites := range t.Placement {
 		l.First = append(l.First, t.siteNamed(sites[0]))
 	}
-	return l
+	var groups [][]int
+	for _, names := range t.Coordinating {
+		var group []int
+		for _, name := range names {
+			group = append(group, t.siteNamed(name))
+		}
+		groups = append(groups, group)
+	}
+	if len(groups) == 0 {
+		return l
+	}
+	return l.Coordinated(groups, func(site, group int) protocol.ID { return t.Sites[site].ShardID(t.Shards + group) })
 }

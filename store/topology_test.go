@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/foresay/foresay/protocol"
 )
@@ -80,6 +81,55 @@ func TestTopologyPlaces(t *testing.T) {
 	}
 	if top.MachineOf(0, 3) != -1 || top.MachineOf(2, 3) != 1 {
 		t.Errorf("shard 3 is at the machines %d of a and %d of c, want -1 and 1", top.MachineOf(0, 3), top.MachineOf(2, 3))
+	}
+}
+
+// TestCoordinatingGroups: groups that only coordinate are shards behind the others, without keys.
+func TestCoordinatingGroups(t *testing.T) {
+	trips := [][]int{{0, 30, 20, 10}, {30, 0, 5, 7}, {20, 5, 0, 5}, {10, 7, 5, 0}}
+	trip := func(a, b int) time.Duration { return time.Duration(trips[a][b]) }
+	for _, tc := range []struct {
+		sites int
+		trip  func(a, b int) time.Duration
+		want  string
+	}{
+		{4, nil, "[[0 1 2] [1 2 3] [2 3 0] [3 0 1]]"},
+		{4, trip, "[[0 3 2] [1 2 3] [2 3 1] [3 2 1]]"},
+		{2, trip, "[[0 1] [1 0]]"},
+		{1, nil, "[[0]]"},
+	} {
+		if got := fmt.Sprint(Coordinating(tc.sites, tc.trip)); got != tc.want {
+			t.Errorf("%d sites have the groups %s, want %s", tc.sites, got, tc.want)
+		}
+	}
+	top := topology(4)
+	plain, err := top.Layout()
+	if err != nil {
+		t.Fatal(err)
+	}
+	top.Coordinating = Names([]string{"a", "b", "c"}, [][]int{{2, 1}, {0, 1, 2}})
+	l, err := top.Layout()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(l.SitesOf(4), l.FirstOf(4), l.SitesOf(5), l.FirstOf(5), l.Keyless); got != "[1 2] 2 [0 1 2] 0 2" {
+		t.Errorf("the groups are at the sites, and led at %s", got)
+	}
+	for i := range 200 {
+		if key := Key(fmt.Sprint("key", i)); l.ShardOf(key) != plain.ShardOf(key) {
+			t.Errorf("%s is in shard %d, and was in %d", key, l.ShardOf(key), plain.ShardOf(key))
+		}
+	}
+	for k := range 4 {
+		if l.FirstOf(k) != plain.FirstOf(k) {
+			t.Errorf("shard %d is led first at %d, and was at %d", k, l.FirstOf(k), plain.FirstOf(k))
+		}
+	}
+	if got := fmt.Sprint(top.ShardsOf(0, 0), top.ShardsOf(0, 1)); got != "[0 2 5] [1 3]" {
+		t.Errorf("the first site's machines have the shards %s", got)
+	}
+	if l.Keyless = 6; l.Validate() == nil {
+		t.Error("a layout in which no shard has keys is valid")
 	}
 }
 
@@ -161,6 +211,8 @@ func TestTopologyErrors(t *testing.T) {
 			t.Sites[1].Machines[1].Client = "b1:1"
 		}, `machine "b1": its address b1:1 is one of machine "b1" too`},
 		{func(t *Topology) { t.Sites[0].Fenced, t.Sites[1].Fenced = true, true }, "1 of 3 sites are not fenced"},
+		{func(t *Topology) { t.Coordinating = [][]string{{"a", "d"}} }, `shard 3 at "d", which is no site`},
+		{func(t *Topology) { t.Coordinating = [][]string{{"a"}, {}} }, "no site for shard 4"},
 		{func(t *Topology) { t.Placement = [][]string{{"a"}} }, "a placement of 1 shards (there are 3)"},
 		{func(t *Topology) { t.Placement = [][]string{{"a"}, {}, {"b"}} }, "no site for shard 1"},
 		{func(t *Topology) { t.Placement = [][]string{{"a"}, {"d"}, {"b"}} }, `shard 1 at "d", which is no site`},

@@ -243,7 +243,8 @@ func protocolIntervals() []string {
 // thesisExperiment puts the protocols of Carousel's evaluation under one of its workloads.
 func thesisExperiment(name, summary, title string, point func(bench.Options) (studyPoint, error),
 	medians map[plan.System]float64) bench.Experiment {
-	systems := []plan.System{plan.Layered, plan.TAPIR, plan.CarouselBasic, plan.CarouselFast, plan.ReplicatedCommit}
+	systems := []plan.System{plan.Layered, plan.TAPIR, plan.CarouselBasic, plan.CarouselFast, plan.CarouselDirect,
+		plan.ReplicatedCommit}
 	var marks []figure.Mark
 	for _, s := range systems {
 		if m, ok := medians[s]; ok {

@@ -122,7 +122,12 @@ func (s *Store) start(ctx context.Context) error {
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	s.running, s.failed = errgroup.WithContext(ctx)
 	s.topology = store.Topology{Epoch: 1, Shards: s.cfg.Shards, Placement: s.cfg.Placement}
-	for i, site := range s.cfg.Matrix.Sites() {
+	sites := s.cfg.Matrix.Sites()
+	if s.cfg.Protocol.Coordinating {
+		s.topology.Coordinating = store.Names(sites, store.Coordinating(len(sites),
+			func(a, b int) time.Duration { return s.cfg.Matrix.RTT(sites[a], sites[b]) }))
+	}
+	for i, site := range sites {
 		m := &machine{site: site, number: i}
 		if err := s.listen(m); err != nil {
 			return err

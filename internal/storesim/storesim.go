@@ -119,7 +119,7 @@ type world struct {
 }
 
 // layoutOf has a coordinator at each site, and the shards where the setting has partitions.
-func layoutOf(c Config) store.Layout {
+func layoutOf(c Config, p store.Protocol) store.Layout {
 	var l store.Layout
 	sites := c.Setting.WAN.Sites()
 	for i, name := range sites {
@@ -138,12 +138,18 @@ func layoutOf(c Config) store.Layout {
 			l.First = append(l.First, slices.Index(sites, copies[0]))
 		}
 	}
+	if p.Coordinating {
+		groups := store.Coordinating(len(sites), func(a, b int) time.Duration { return c.Setting.WAN.RTT(sites[a], sites[b]) })
+		return l.Coordinated(groups, func(site, group int) protocol.ID {
+			return protocol.ID(100 + (len(c.Setting.Placement)+group)*len(sites) + site)
+		})
+	}
 	return l
 }
 
 func newWorld(c Config, p store.Protocol) (*world, error) {
 	sites := c.Setting.WAN.Sites()
-	w := &world{Config: c, protocol: p, layout: layoutOf(c), trip: max(c.Setting.WAN.MaxRTT(sites), 10*time.Millisecond),
+	w := &world{Config: c, protocol: p, layout: layoutOf(c, p), trip: max(c.Setting.WAN.MaxRTT(sites), 10*time.Millisecond),
 		got: map[uint64]store.Got{}, done: map[uint64]store.Done{}, begun: map[uint64]store.Declared{}}
 	var err error
 	w.Deployment, err = deploy.New(deploy.Config[store.Message]{Sim: sim.Config[store.Message]{

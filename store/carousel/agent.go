@@ -58,7 +58,7 @@ type (
 )
 
 // newAgent returns an agent. The error names the field of the configuration that is wrong.
-func newAgent(cfg store.Config, fast bool) (*agent, error) {
+func newAgent(cfg store.Config, mode variant) (*agent, error) {
 	cfg, err := withDefaults(cfg)
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func newAgent(cfg store.Config, fast bool) (*agent, error) {
 	if !ok {
 		return nil, fmt.Errorf("carousel: Config.ID: %d is no coordinator of the layout", cfg.ID)
 	}
-	return &agent{cfg: cfg, fast: fast, where: newDirectory(cfg.Layout), calls: map[store.TxnID]*call{},
+	return &agent{cfg: cfg, fast: mode.fast(), where: newDirectory(cfg.Layout), calls: map[store.TxnID]*call{},
 		places: shards, clocks: newClocks(cfg, place.Site)}, nil
 }
 

@@ -25,8 +25,8 @@ func TestAgentFindsLeader(t *testing.T) {
 		members = append(members, s.Shards[shard])
 	}
 	away, leads := layout.FirstOf(shard), (layout.FirstOf(shard)+1)%3
-	for _, mode := range []string{basicMode, fastMode} {
-		a, err := newAgent(store.Config{ID: layout.Sites[2].Coordinators[0], Layout: layout}, mode == fastMode)
+	for _, mode := range []variant{basicMode, fastMode, directMode} {
+		a, err := newAgent(store.Config{ID: layout.Sites[2].Coordinators[0], Layout: layout}, mode)
 		if err != nil {
 			t.Fatal(err)
 		}

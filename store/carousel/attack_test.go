@@ -14,7 +14,7 @@ import (
 // attack plays a store whose leaders are cut off from their groups now and then, while they still
 // reach coordinators: what is prepared on the fast path then is on members' lists and in no log.
 // They are deposed, or crash, and so do others, whose lists must outlive that.
-func attack(mode string, seed uint64) error {
+func attack(mode variant, seed uint64) error {
 	sc := storetest.Scenario{Seed: seed, Clients: 6, Keys: 16, Appends: seed%2 == 0, Test: "TestAttack"}
 	if seed%3 == 0 {
 		sc.Sites = 5
@@ -35,7 +35,7 @@ func attack(mode string, seed uint64) error {
 
 // strike cuts a leader off from its group, and has it crash later or just come back.
 func strike(w *storetest.World) {
-	members := newDirectory(w.Layout).members[w.Rand.IntN(2)]
+	members := newDirectory(w.Layout).members[w.Rand.IntN(len(w.Layout.Sites[0].Shards))]
 	i := slices.IndexFunc(members, func(id protocol.ID) bool {
 		s, ok := w.Sim.Get(id).(*server)
 		return ok && s.term > 0
@@ -78,11 +78,11 @@ func restart(w *storetest.World, id protocol.ID, away time.Duration) {
 	w.Sim.After(away, func() { w.Sim.Restart(id) })
 }
 
-// TestAttack plays 40 seeds of each mode.
+// TestAttack plays seeds of each mode.
 func TestAttack(t *testing.T) {
-	modes(t, func(t *testing.T, mode string) {
+	modes(t, func(t *testing.T, mode variant) {
 		first := storetest.FirstSeed(t)
-		for seed := first; seed < first+40; seed++ {
+		for seed := first; seed < first+uint64(seeds(mode, 40)); seed++ {
 			if err := attack(mode, seed); err != nil {
 				t.Fatal(fmt.Errorf("seed %d: %w", seed, err))
 			}

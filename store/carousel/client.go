@@ -25,10 +25,11 @@ type beatTimer struct{ id store.TxnID }
 // one if that does not answer.
 type client struct {
 	kit.NearestCalls[*get, *submit]
-	cfg  store.Config
-	name uint64 // of the next transaction; random at first, so that no two share one
-	open map[store.TxnID]*opened
-	refs map[uint64]store.TxnID // of those, by the Refs of their Declares
+	cfg    store.Config
+	direct bool
+	name   uint64 // of the next transaction; random at first, so that no two share one
+	open   map[store.TxnID]*opened
+	refs   map[uint64]store.TxnID // of those, by the Refs of their Declares
 	// early are declared while it does not know yet which site is near: nothing is lost by waiting
 	// for that, as the nearest one answers first.
 	early []store.Declare
@@ -50,7 +51,7 @@ type opened struct {
 type submit struct{ kit.Submit }
 
 // newClient returns a client. The error names the field of the configuration that is wrong.
-func newClient(cfg store.Config) (*client, error) {
+func newClient(cfg store.Config, mode variant) (*client, error) {
 	cfg, err := withDefaults(cfg)
 	if err != nil {
 		return nil, err
@@ -59,7 +60,8 @@ func newClient(cfg store.Config) (*client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("carousel: %w", err)
 	}
-	return &client{NearestCalls: calls, cfg: cfg, open: map[store.TxnID]*opened{}, refs: map[uint64]store.TxnID{}}, nil
+	return &client{NearestCalls: calls, cfg: cfg, direct: mode == directMode,
+		open: map[store.TxnID]*opened{}, refs: map[uint64]store.TxnID{}}, nil
 }
 
 // Patience implements store.ClientNode: a commit waits for groups side by side, whose leaders may
@@ -160,8 +162,9 @@ func (c *client) onReadReply(env *protocol.Env[store.Message], from protocol.ID,
 	}
 }
 
-// suffices tells whether a read has the answers that it needs: that of the site that leads the
-// partition at first, or those of a majority. Who tries again needs both, unless that site is
+// suffices tells whether a read has the answers that it needs: at first that of the site that leads
+// the partition, or those of a majority, or in mode direct that of any site, as the commit says
+// whether it is old. Who tries again needs both of the former, unless the site that leads is
 // silent: it may lead no more, and be the last to know. tries is how often sites were asked.
 func (c *client) suffices(g *get, tries int) bool {
 	shard := c.cfg.Layout.ShardOf(g.Ask.Key)
@@ -169,7 +172,7 @@ func (c *client) suffices(g *get, tries int) bool {
 	majority := n > len(c.cfg.Layout.SitesOf(shard))/2
 	led := g.Answers[c.cfg.Layout.FirstOf(shard)] != nil
 	switch {
-	case g.Ask.Nearest:
+	case g.Ask.Nearest, c.direct && g.Ask.Priority.IsZero():
 		return n > 0
 	case g.Ask.Priority.IsZero():
 		return majority || led
@@ -305,10 +308,16 @@ func (c *client) onSubmit(env *protocol.Env[store.Message], m store.Submit) {
 	}
 }
 
-// coordinator returns the partition whose group is to coordinate a transaction: one of its own that
-// is led at the client's site, else any that is, else the first of its own [Carousel §3.1.3].
+// coordinator returns the partition whose group is to coordinate a transaction: one without keys
+// that is led at the client's site, else one of the transaction's own that is, else any that is,
+// else the first of its own [Carousel §3.1.3].
 func (c *client) coordinator(reads, writes []store.Key) uint32 {
 	l, home := c.cfg.Layout, c.Home()
+	for k := len(l.Sites[0].Shards) - l.Keyless; k < len(l.Sites[0].Shards); k++ {
+		if l.FirstOf(k) == home {
+			return uint32(k)
+		}
+	}
 	own := func(key store.Key, best int) int {
 		if k := l.ShardOf(key); best < 0 || l.FirstOf(k) == home && l.FirstOf(best) != home {
 			return k

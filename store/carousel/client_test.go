@@ -23,20 +23,23 @@ func TestReads(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		name    string
+		mode    variant
 		get     store.Get
 		answers []answer
 		want    store.Version
 		ok      bool
 	}{
-		{"the site that leads it", store.Get{}, []answer{{0, old}}, old, true},
-		{"another site", store.Get{}, []answer{{1, current}}, current, false},
-		{"two others", store.Get{}, []answer{{1, current}, {2, old}}, current, true},
-		{"the nearest", store.Get{Nearest: true}, []answer{{1, old}}, old, true},
-		{"again, the site that leads it", store.Get{Priority: again}, []answer{{0, old}}, old, false},
-		{"again, that and another", store.Get{Priority: again}, []answer{{0, old}, {1, current}}, current, true},
-		{"again, two others", store.Get{Priority: again}, []answer{{1, current}, {2, current}}, current, false},
+		{"the site that leads it", fastMode, store.Get{}, []answer{{0, old}}, old, true},
+		{"another site", fastMode, store.Get{}, []answer{{1, current}}, current, false},
+		{"two others", fastMode, store.Get{}, []answer{{1, current}, {2, old}}, current, true},
+		{"the nearest", fastMode, store.Get{Nearest: true}, []answer{{1, old}}, old, true},
+		{"again, the site that leads it", fastMode, store.Get{Priority: again}, []answer{{0, old}}, old, false},
+		{"again, that and another", fastMode, store.Get{Priority: again}, []answer{{0, old}, {1, current}}, current, true},
+		{"again, two others", fastMode, store.Get{Priority: again}, []answer{{1, current}, {2, current}}, current, false},
+		{"any site", directMode, store.Get{}, []answer{{1, old}}, old, true},
+		{"again, any site", directMode, store.Get{Priority: again}, []answer{{1, old}}, old, false},
 	} {
-		c, err := newClient(store.Config{ID: 200, Layout: layout})
+		c, err := newClient(store.Config{ID: 200, Layout: layout}, tc.mode)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +78,7 @@ func TestClientThatOnlyDeclaresFindsItsHome(t *testing.T) {
 	const round = 100 * time.Millisecond
 	for near := range 3 {
 		for _, silent := range []bool{false, true} {
-			c, err := newClient(store.Config{ID: 200, Layout: layout, RoundTrip: round})
+			c, err := newClient(store.Config{ID: 200, Layout: layout, RoundTrip: round}, fastMode)
 			if err != nil {
 				t.Fatal(err)
 			}

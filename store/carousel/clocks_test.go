@@ -12,7 +12,7 @@ import (
 // wrongClocks plays a store whose clocks jump, by no more than they may be apart: that is a few
 // round trips, so that commits have to wait for it. Everything is to be strict. Odd seeds have
 // faults of all other kinds.
-func wrongClocks(mode string, seed uint64) error {
+func wrongClocks(mode variant, seed uint64) error {
 	sc := storetest.Scenario{Seed: seed, Clients: 8, Keys: 4, Offset: 300 * time.Millisecond, Test: "TestClocks"}
 	if seed%2 == 1 {
 		sc.Faults = sim.Swarm(seed, sim.AllFaults) &^ (sim.Skew | sim.Jump)
@@ -21,11 +21,11 @@ func wrongClocks(mode string, seed uint64) error {
 	return err
 }
 
-// TestClocks plays 40 seeds of each mode.
+// TestClocks plays seeds of each mode.
 func TestClocks(t *testing.T) {
-	modes(t, func(t *testing.T, mode string) {
+	modes(t, func(t *testing.T, mode variant) {
 		first := storetest.FirstSeed(t)
-		for seed := first; seed < first+40; seed++ {
+		for seed := first; seed < first+uint64(seeds(mode, 40)); seed++ {
 			if err := wrongClocks(mode, seed); err != nil {
 				t.Fatal(fmt.Errorf("seed %d: %w", seed, err))
 			}

@@ -181,25 +181,47 @@ func (s *server) onVote(env *protocol.Env[store.Message], from protocol.ID, m vo
 
 // onFastVote takes a member's word on a part.
 func (s *server) onFastVote(env *protocol.Env[store.Message], from protocol.ID, m fastVote) {
-	if !s.where.isMember(m.Ref.Shard, from) || m.Ref.Step < 1 || m.Ref.Step > maxSteps || s.term == 0 {
-		return
-	}
-	if _, known := s.ended(m.ID); known {
-		return
-	}
-	t := s.txn(env, m.ID)
-	ta := s.tally(t, m.Ref)
-	if old, ok := ta.fast[from]; ok && old.Term > m.Term {
+	t, ta := s.tallyOf(env, from, m.Ref, m.ID)
+	if t == nil || ta.fast[from].Term > m.Term {
 		return
 	}
 	ta.fast[from] = m
 	s.maybeDecide(env, t)
 }
 
+// onStoredVote takes a member's word that it has that of its leader on disk. The last of a majority
+// makes it the group's.
+func (s *server) onStoredVote(env *protocol.Env[store.Message], from protocol.ID, m storedVote) {
+	t, ta := s.tallyOf(env, from, m.Ref, m.ID)
+	if t == nil || ta.stored[from].At.Term > m.At.Term {
+		return
+	}
+	ta.stored[from] = m
+	if b, ok := ta.agreed(len(s.where.members[m.Ref.Shard])); ok && ta.durable == nil {
+		ta.durable = &b
+		s.maybeDecide(env, t)
+	}
+}
+
+// tallyOf returns what a member's word on a part counts in, nil if it does not count. The member is
+// told if another server is the coordinator: it hears of that from nobody else.
+func (s *server) tallyOf(env *protocol.Env[store.Message], from protocol.ID, ref partRef, id store.TxnID) (
+	*txn, *tally,
+) {
+	if !s.where.isMember(ref.Shard, from) || ref.Step < 1 || ref.Step > maxSteps || s.elsewhere(env, from, id) {
+		return nil, nil
+	}
+	if _, known := s.ended(id); known {
+		return nil, nil
+	}
+	t := s.txn(env, id)
+	return t, s.tally(t, ref)
+}
+
 func (s *server) tally(t *txn, ref partRef) *tally {
 	ta := t.tallies[ref]
 	if ta == nil {
-		ta = &tally{fast: map[protocol.ID]fastVote{}}
+		ta = &tally{fast: map[protocol.ID]fastVote{}, stored: map[protocol.ID]storedVote{}}
 		t.tallies[ref] = ta
 	}
 	return ta

@@ -117,6 +117,15 @@ type (
 		Footprint footprint
 	}
 
+	// storedVote tells a coordinator that a member has the leader's word on a part on its disk, as
+	// the entry at a place of its log, and has stored it in the entry's own term: see tally.agreed.
+	storedVote struct {
+		Ref    partRef
+		ID     store.TxnID
+		At     raft.Position
+		Ballot ballot
+	}
+
 	// voteWanted asks a partition's leader for its word on a part. If it does not know the part, it
 	// will not be prepared any more.
 	voteWanted struct {
@@ -316,6 +325,13 @@ func serverKinds() []wirefmt.Kind[store.Message] {
 		wirefmt.NewKind[store.Message](31, func(c *wirefmt.Coder, m *listReply) {
 			wirefmt.Uint(c, &m.Term)
 			wirefmt.List(c, &m.List, 6, pendingFields)
+		}),
+		wirefmt.NewKind[store.Message](38, func(c *wirefmt.Coder, m *storedVote) {
+			refFields(c, &m.Ref)
+			store.VersionFields(c, &m.ID)
+			wirefmt.Uint(c, &m.At.Index)
+			wirefmt.Uint(c, &m.At.Term)
+			ballotFields(c, &m.Ballot)
 		}),
 	}
 }

@@ -24,7 +24,7 @@ type paper struct {
 	matrix wan.Matrix
 }
 
-func newPaper(t *testing.T, mode string) *paper {
+func newPaper(t *testing.T, mode variant) *paper {
 	t.Helper()
 	p := &paper{t: t, layout: storetest.Layout(5, 5), matrix: wan.Carousel()}
 	p.sites = p.matrix.Sites()
@@ -36,6 +36,12 @@ func newPaper(t *testing.T, mode string) *paper {
 			}
 		}
 		p.layout.First = append(p.layout.First, i)
+	}
+	carousel := in(mode)
+	if carousel.Coordinating {
+		p.layout = p.layout.Coordinated(store.Coordinating(len(p.sites), p.trip), func(site, group int) protocol.ID {
+			return protocol.ID(100 + 10*site + group)
+		})
 	}
 	var err error
 	p.Deployment, err = deploy.New(deploy.Config[store.Message]{
@@ -61,21 +67,18 @@ func newPaper(t *testing.T, mode string) *paper {
 			t.Fatal(err)
 		}
 	}
-	protocol := in(mode)
 	for i, s := range p.layout.Sites {
-		add(s.Coordinators[0], i, protocol.NewCoordinator)
+		add(s.Coordinators[0], i, carousel.NewCoordinator)
 		for _, id := range s.Servers() {
-			add(id, i, protocol.NewServer)
+			add(id, i, carousel.NewServer)
 		}
-		add(p.client(i), i, newClientNode)
+		add(p.client(i), i, func(cfg store.Config) (protocol.Node[store.Message], error) { return carousel.NewClient(cfg) })
 	}
 	if err := p.Pass(3 * time.Second); err != nil {
 		t.Fatal(err)
 	}
 	return p
 }
-
-func newClientNode(cfg store.Config) (protocol.Node[store.Message], error) { return newClient(cfg) }
 
 // has tells whether a partition has a replica at a site: that of the same number, which leads it,
 // and the two that follow.
@@ -150,13 +153,36 @@ func (p *paper) replicating(k int) time.Duration {
 // from there to the nearest replica, and back.
 func (p *paper) slow(site, k int) time.Duration { return p.trip(site, k) + p.replicating(k) }
 
-// word returns how long that takes in a mode: in mode fast the farthest replica's is enough.
-func (p *paper) word(mode string, site, k int) time.Duration {
+// word returns how long that takes in a mode: in mode fast the farthest replica's is enough, and in
+// mode direct also those of any two of them, of which followers have it from the leader.
+func (p *paper) word(mode variant, site, k int) time.Duration {
 	d := p.slow(site, k)
-	if mode == fastMode {
+	if mode.fast() {
 		d = min(d, max(p.trip(site, k), p.trip(site, (k+1)%5), p.trip(site, (k+2)%5)))
 	}
+	if mode == directMode {
+		words := []time.Duration{p.trip(site, k)}
+		for _, f := range []int{(k + 1) % 5, (k + 2) % 5} {
+			words = append(words, (p.trip(site, k)+p.trip(k, f)+p.trip(f, site))/2)
+		}
+		slices.Sort(words)
+		d = min(d, words[1])
+	}
 	return d
+}
+
+// recording returns how long it takes until a commit request of a site's client is on record.
+func (p *paper) recording(mode variant, site int) time.Duration {
+	if mode != directMode {
+		return p.replicating(site)
+	}
+	nearest := time.Hour
+	for i := range p.sites {
+		if i != site {
+			nearest = min(nearest, p.trip(site, i))
+		}
+	}
+	return nearest
 }
 
 // nearest returns how far the nearest replica of a partition is.
@@ -173,16 +199,16 @@ func (p *paper) equal(got, want time.Duration, format string, args ...any) {
 	}
 }
 
-func modes(t *testing.T, test func(t *testing.T, mode string)) {
-	for _, mode := range []string{basicMode, fastMode} {
-		t.Run(mode, func(t *testing.T) { test(t, mode) })
+func modes(t *testing.T, test func(t *testing.T, mode variant)) {
+	for _, mode := range []variant{basicMode, fastMode, directMode} {
+		t.Run(string(mode), func(t *testing.T) { test(t, mode) })
 	}
 }
 
 // TestCommitsTakeWhatTheModelSays: a commit waits for the word of each partition, and for its
 // request to be on record nearby, side by side [Carousel §3.2.1, §3.2.2].
 func TestCommitsTakeWhatTheModelSays(t *testing.T) {
-	modes(t, func(t *testing.T, mode string) {
+	modes(t, func(t *testing.T, mode variant) {
 		p := newPaper(t, mode)
 		for site := range p.sites {
 			p.read(site, p.key(site, 0)) // its agent is that of its own site
@@ -196,7 +222,7 @@ func TestCommitsTakeWhatTheModelSays(t *testing.T) {
 					if len(writes) == 2 && writes[0].Key > writes[1].Key {
 						writes[0], writes[1] = writes[1], writes[0]
 					}
-					want := max(p.word(mode, site, k), p.word(mode, site, l), p.replicating(site))
+					want := max(p.word(mode, site, k), p.word(mode, site, l), p.recording(mode, site))
 					p.equal(p.commit(site, m), want, "a commit at %s to the partitions %d and %d", p.sites[site], k, l)
 					p.rest()
 				}
@@ -209,7 +235,7 @@ func TestCommitsTakeWhatTheModelSays(t *testing.T) {
 // prepare while it reads [Carousel §3.2.1], and it reads from the leaders or, on the fast path,
 // from the nearest replicas [§3.2.4]. What it has read is on record a round trip later.
 func TestDeclaredTransactionsPrepareWhileTheyRead(t *testing.T) {
-	modes(t, func(t *testing.T, mode string) {
+	modes(t, func(t *testing.T, mode variant) {
 		p := newPaper(t, mode)
 		for site := range p.sites {
 			p.read(site, p.key(site, 0))
@@ -220,14 +246,14 @@ func TestDeclaredTransactionsPrepareWhileTheyRead(t *testing.T) {
 					return store.Declare{Ref: n, Reads: []store.Key{key}, Writes: []store.Key{key}}
 				})
 				reading := p.trip(site, k)
-				if mode == fastMode {
+				if mode.fast() {
 					reading = p.nearest(site, k)
 				}
 				p.equal(took, reading, "reading from partition %d at %s", k, p.sites[site])
 				d := out.(store.Declared)
 				p.commit(site, store.Submit{Begun: d.Ref, Reads: []store.Read{{Key: key, Version: d.Values[0].Value.Version}},
 					Writes: []store.Write{{Key: key}}})
-				want := max(p.word(mode, site, k), reading+p.replicating(site))
+				want := max(p.word(mode, site, k), reading+p.recording(mode, site))
 				p.equal(p.Now()-began, want, "a transaction at %s on partition %d", p.sites[site], k)
 				p.rest()
 			}
@@ -267,7 +293,7 @@ func TestOneRoundTripToLocalReplicas(t *testing.T) {
 // keys are declared, in all, and else once they have read. The first ones wait until the leaders
 // may serve timestamps: then that goes on as long as somebody reads.
 func TestReadOnlyTransactionsTakeOneRoundTrip(t *testing.T) {
-	modes(t, func(t *testing.T, mode string) {
+	modes(t, func(t *testing.T, mode variant) {
 		p := newPaper(t, mode)
 		for site := range p.sites {
 			p.read(site, p.key(site, 0)) // its agent is that of its own site

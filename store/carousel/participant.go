@@ -101,7 +101,7 @@ func (s *server) refuses(env *protocol.Env[store.Message], m prepareRequest) sto
 	case s.state.locks.conflict(m.Part.ID, f) || s.flyingLocks.conflict(m.Part.ID, f):
 		return store.Locked
 	}
-	return store.NoReason
+	return s.refusing(m.Part.ID)
 }
 
 // hasPart tells whether a transaction has a part already, or is about to. The next one is refused
@@ -116,9 +116,21 @@ func (s *server) hasPart(id store.TxnID) bool {
 	return len(s.state.partsOf(id)) > 0
 }
 
+// refusing returns why the leader is about to refuse a part of a transaction; NoReason: it is not.
+// That ends the transaction here, so a yes to another part would be none when it is agreed on, and
+// must not be told.
+func (s *server) refusing(id store.TxnID) store.Reason {
+	for step := uint32(1); step <= maxSteps; step++ {
+		if p := s.flying[partID{id, step}]; p != nil && !p.Ballot.Yes {
+			return p.Ballot.Reason
+		}
+	}
+	return store.NoReason
+}
+
 // prepare has the group agree on the leader's word on a part, unless that has been said.
 func (s *server) prepare(env *protocol.Env[store.Message], m prepareRequest, why store.Reason) {
-	if s.flying[m.Part] != nil {
+	if _, ending := s.ending[m.Part.ID]; ending || s.flying[m.Part] != nil {
 		return
 	}
 	if s.state.knows(m.Part) {
@@ -189,6 +201,17 @@ func (s *state) word(id partID) (b ballot, ok bool) {
 func (s *server) vote(env *protocol.Env[store.Message], id partID, coord uint32, doubt bool) {
 	if b, ok := s.state.word(id); ok {
 		env.Send(s.where.leader(coord), voteMsg{Ref: partRef{s.self, id.Step}, ID: id.ID, Ballot: b, Doubt: doubt})
+	}
+}
+
+// stored tells the coordinator of a word on a part that this member has on disk now, as the leader
+// and all others do. So it hears from a majority of them what the group has agreed on, before the
+// leader does.
+func (s *server) stored(env *protocol.Env[store.Message], at raft.Position, entry []byte) {
+	m, _ := s.state.format.Decode(entry)
+	if p, ok := m.(prepared); ok {
+		env.Send(s.where.leader(p.Coord), storedVote{Ref: partRef{s.self, p.Part.Step}, ID: p.Part.ID, At: at,
+			Ballot: p.Ballot})
 	}
 }
 

@@ -47,6 +47,18 @@ func votePlants() []plant.Bug {
 			Old:   "\t\tif !lead.Leader {\n", New: "\t\tif !lead.Leader && !MUTANT {\n",
 		},
 		{
+			Name: "words on different entries count together", Test: "TestAgreed",
+			Old: "\t\t\tif w.At == v.At {\n", New: "\t\t\tif w.At == v.At || MUTANT {\n",
+		},
+		{
+			Name: "half of the words are enough", Test: "TestAgreed",
+			Old: "\t\tif n > members/2 {\n", New: "\t\tif n > members/2 || MUTANT && n >= members/2 {\n",
+		},
+		{
+			Name: "a word that comes late undoes a later one", Test: "TestStoredVotes",
+			Old: "ta.stored[from].At.Term > m.At.Term {", New: "ta.stored[from].At.Term > m.At.Term && !MUTANT {",
+		},
+		{
 			Name: "C9: what the client has read is not compared", Test: "TestDecide", Tests: []string{"TestBasicNotices/2"},
 			Old: "if at, ok := versions[r.Key]; !ok || at != r.Version {",
 			New: "if at, ok := versions[r.Key]; (!ok || at != r.Version) && !MUTANT {",
@@ -240,6 +252,20 @@ func partPlants() []plant.Bug {
 				"ID: m.Part.ID, Ballot: p.Ballot})\n\t}\n}\n",
 		},
 		{
+			Name: "a part is prepared behind a no that ends its transaction", Test: "TestRefuses",
+			Old: "\treturn s.refusing(m.Part.ID)\n",
+			New: "\tif MUTANT {\n\t\treturn store.NoReason\n\t}\n\treturn s.refusing(m.Part.ID)\n",
+		},
+		{
+			Name: "a part is prepared behind its transaction's end", Test: "TestNothingIsPreparedBehindTheEnd",
+			Old: "ending || s.flying[m.Part] != nil {", New: "ending && !MUTANT || s.flying[m.Part] != nil {",
+		},
+		{
+			Name: "a word that was told is undone as its transaction is old", Test: "TestWhatWasSaidIsPrepared",
+			Old: "over || s.parts[m.Part] != nil {",
+			New: "over || s.parts[m.Part] != nil || MUTANT && s.ends.isOld(m.Part.ID) {",
+		},
+		{
 			Name: "keys of what is proposed are free", Test: "TestRefuses",
 			Tests: []string{"TestBasicNotices/1", "TestFastNotices/1"},
 			Old:   "|| s.flyingLocks.conflict(m.Part.ID, f):", New: "|| s.flyingLocks.conflict(m.Part.ID, f) && !MUTANT:",
@@ -272,6 +298,10 @@ func partPlants() []plant.Bug {
 		{
 			Name: "who tries again reads from a leader that may lead no more", Test: "TestReads",
 			Old: "\tcase g.Ask.Priority.IsZero():\n", New: "\tcase g.Ask.Priority.IsZero() || MUTANT:\n",
+		},
+		{
+			Name: "who tries again reads from any site", Test: "TestReads",
+			Old: "c.direct && g.Ask.Priority.IsZero():\n", New: "c.direct && (g.Ask.Priority.IsZero() || MUTANT):\n",
 		},
 		{
 			Name: "an agent asks no other member for the leader", Test: "TestAgentFindsLeader",
@@ -384,7 +414,7 @@ func TestAttacksNotice(t *testing.T) {
 	plant.Seeds(t, plants(), func(seed uint64) error { return attack(fastMode, seed) })
 }
 
-func notice(t *testing.T, mode string) {
+func notice(t *testing.T, mode variant) {
 	plant.Seeds(t, plants(), func(seed uint64) error {
 		sc := storetest.Swarm(seed)
 		sc.Appends = seed%4 == 0

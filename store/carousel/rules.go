@@ -55,6 +55,27 @@ func supermajority(members int) int {
 type tally struct {
 	durable *ballot // the group has agreed on it
 	fast    map[protocol.ID]fastVote
+	stored  map[protocol.ID]storedVote
+}
+
+// agreed returns the word on the part that a majority of members have on their disks, as one entry
+// of the log: at one place, and of one term. Each has stored it while it was in that term, so the
+// group has agreed on it, by Raft's own rule, whoever leads by now and whether or not that is known
+// to anybody else. Copies of what a leader has said in one term and of what another one has said in
+// the next do not count together: either may be overwritten.
+func (t *tally) agreed(members int) (b ballot, ok bool) {
+	for _, v := range t.stored { //pure:ok what a majority has, no other majority has otherwise
+		n := 0
+		for _, w := range t.stored { //pure:ok they are counted
+			if w.At == v.At {
+				n++
+			}
+		}
+		if n > members/2 {
+			return v.Ballot, true
+		}
+	}
+	return ballot{}, false
 }
 
 // ballot returns how the partition has prepared the part, ok is false if that is not known yet. The

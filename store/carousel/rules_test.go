@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr/raft"
 	"github.com/foresay/foresay/store"
 )
 
@@ -283,6 +284,40 @@ func TestBallot(t *testing.T) {
 		}
 		if b, _, ok := ta.ballot(3); ok != tc.ok || b.Yes != tc.yes {
 			t.Errorf("%s: the ballot is %+v, known %v", tc.name, b, ok)
+		}
+	}
+}
+
+// TestAgreed: members' words on what they have on disk make a word of the group if a majority has
+// one entry: at one place and of one term.
+func TestAgreed(t *testing.T) {
+	yes := ballot{Yes: true, Stamp: 5}
+	word := func(index, term uint64, b ballot) storedVote {
+		return storedVote{At: raft.Position{Index: index, Term: term}, Ballot: b}
+	}
+	for _, tc := range []struct {
+		name    string
+		members int
+		stored  []storedVote
+		ok, yes bool
+	}{
+		{"nobody", 3, nil, false, false},
+		{"one of three", 3, []storedVote{word(4, 2, yes)}, false, false},
+		{"two of three", 3, []storedVote{word(4, 2, yes), word(4, 2, yes)}, true, true},
+		{"two of three refuse", 3, []storedVote{word(4, 2, ballot{}), word(4, 2, ballot{})}, true, false},
+		{"two of four", 4, []storedVote{word(4, 2, yes), word(4, 2, yes)}, false, false},
+		{"two of five", 5, []storedVote{word(4, 2, yes), word(4, 2, yes)}, false, false},
+		{"the same place, and another leader's entry", 3, []storedVote{word(4, 2, yes), word(4, 3, yes)}, false, false},
+		{"the same leader's, at other places", 3, []storedVote{word(4, 2, yes), word(5, 2, yes)}, false, false},
+		{"another one is overwritten", 3, []storedVote{word(4, 2, yes), word(4, 3, ballot{}), word(4, 3, ballot{})},
+			true, false},
+	} {
+		ta := tally{stored: map[protocol.ID]storedVote{}}
+		for i, v := range tc.stored {
+			ta.stored[protocol.ID(i+1)] = v
+		}
+		if b, ok := ta.agreed(tc.members); ok != tc.ok || b.Yes != tc.yes {
+			t.Errorf("%s: the word is %+v, known %v", tc.name, b, ok)
 		}
 	}
 }

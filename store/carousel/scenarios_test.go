@@ -13,10 +13,10 @@ import (
 
 // TestScenarios has each mode talk: testdata/scenarios, which is there to be read.
 func TestScenarios(t *testing.T) {
-	for _, mode := range []string{basicMode, fastMode} {
-		t.Run(mode, func(t *testing.T) {
+	for _, mode := range []variant{basicMode, fastMode, directMode} {
+		t.Run(string(mode), func(t *testing.T) {
 			family := func() transcript.Family[store.Message] { return talk.New(in(mode), written) }
-			transcript.Play(t, "testdata/scenarios/"+mode, family)
+			transcript.Play(t, "testdata/scenarios/"+string(mode), family)
 		})
 	}
 }

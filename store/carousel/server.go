@@ -59,7 +59,7 @@ func withDefaults(cfg store.Config) (store.Config, error) {
 }
 
 // newServer returns a server. The error names the field of the configuration that is wrong.
-func newServer(cfg store.Config, fast bool) (*server, error) {
+func newServer(cfg store.Config, mode variant) (*server, error) {
 	cfg, err := withDefaults(cfg)
 	if err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func newServer(cfg store.Config, fast bool) (*server, error) {
 	if !ok {
 		return nil, fmt.Errorf("carousel: Config.ID: %d is no shard of the layout", cfg.ID)
 	}
-	s := &server{cfg: cfg, place: p, self: uint32(p.Index), fast: fast, state: newState(cfg.Applied, remembered),
+	s := &server{cfg: cfg, place: p, self: uint32(p.Index), fast: mode.fast(), state: newState(cfg.Applied, remembered),
 		where: newDirectory(cfg.Layout)}
 	s.clocks = newClocks(cfg, p.Site)
 	s.participant.reset()
@@ -79,12 +79,16 @@ func newServer(cfg store.Config, fast bool) (*server, error) {
 	for _, id := range s.where.members[p.Index] {
 		members = append(members, smr.Member{ID: id})
 	}
+	hooks := raft.Hooks[store.Message]{Committed: s.committed, Leads: s.leads, Current: s.current, Follows: s.follows,
+		Said: s.said}
+	if mode == directMode {
+		hooks.Stored = s.stored
+	}
 	s.group, err = raft.NewPart(raft.PartConfig[store.Message]{
 		Group: smr.ReplicaConfig{ID: cfg.ID, Members: members, RoundTrip: cfg.RoundTrip,
 			Leader: s.where.leader(s.self)},
 		Machine: s.state,
-		Hooks: raft.Hooks[store.Message]{Committed: s.committed, Leads: s.leads, Current: s.current, Follows: s.follows,
-			Said: s.said},
+		Hooks:   hooks,
 		Message: func(m smr.Message) store.Message { return grouped{m} },
 		Timer:   func(t protocol.Timer) protocol.Timer { return groupTimer{t} },
 		Prefix:  []byte(groupPrefix),
@@ -146,6 +150,8 @@ func (s *server) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 		s.onVote(env, from, m)
 	case fastVote:
 		s.onFastVote(env, from, m)
+	case storedVote:
+		s.onStoredVote(env, from, m)
 	case finished:
 		s.onFinished(env, from, m)
 	case moved:

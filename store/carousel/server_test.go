@@ -4,8 +4,10 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr/raft"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/storetest"
 )
@@ -20,7 +22,7 @@ type alone struct {
 func newAlone(t *testing.T) *alone {
 	t.Helper()
 	layout := storetest.Layout(3, 1)
-	s, err := newServer(store.Config{ID: layout.Sites[0].Shards[0], Layout: layout}, true)
+	s, err := newServer(store.Config{ID: layout.Sites[0].Shards[0], Layout: layout}, fastMode)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,6 +63,8 @@ func says(t *testing.T, what string, got []store.Message, want ...string) {
 			kinds = append(kinds, "fast vote")
 		case checkReply:
 			kinds = append(kinds, "check")
+		case moved:
+			kinds = append(kinds, "moved")
 		default:
 			kinds = append(kinds, "other")
 		}
@@ -114,4 +118,54 @@ func TestFastVotes(t *testing.T) {
 	a.call(func(env *protocol.Env[store.Message]) { a.list.load(env) })
 	says(t, "after a crash", vote(a, 1, 2, 0))
 	says(t, "in the next term", vote(a, 1, 3, 0), "fast vote")
+}
+
+// TestStoredVotes: a coordinator takes members' words of what they have on disk. A word that comes
+// late undoes no later one, and whoever is not the coordinator says so.
+func TestStoredVotes(t *testing.T) {
+	a := newAlone(t)
+	members := a.where.members[0]
+	word := func(member int, index, term uint64) []store.Message {
+		return a.call(func(env *protocol.Env[store.Message]) {
+			a.Receive(env, members[member], storedVote{Ref: partRef{0, 1}, ID: txnID(1), At: raft.Position{Index: index,
+				Term: term}, Ballot: ballot{Yes: true, Stamp: term}})
+		})
+	}
+	says(t, "to a follower", word(1, 4, 2), "moved")
+	a.term = 3
+	word(1, 5, 3)
+	word(1, 4, 2)
+	word(2, 4, 2)
+	ta := a.txns[txnID(1)].tallies[partRef{0, 1}]
+	if ta.durable != nil {
+		t.Errorf("the words on two entries make %+v", ta.durable)
+	}
+	word(2, 5, 3)
+	if ta.durable == nil || ta.durable.Stamp != 3 {
+		t.Errorf("two words on an entry make %+v", ta.durable)
+	}
+}
+
+// TestNothingIsPreparedBehindTheEnd: while a transaction's end is proposed, a further part of it is
+// not: the word on it would be none when it is agreed on.
+func TestNothingIsPreparedBehindTheEnd(t *testing.T) {
+	w, err := storetest.New(subject(directMode), storetest.Scenario{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Sim.Run(time.Second); err != nil {
+		t.Fatal(err)
+	}
+	s := w.Sim.Get(w.Layout.Sites[0].Shards[0]).(*server)
+	if s.term == 0 {
+		t.Fatal("the first server does not lead")
+	}
+	env := protocol.NewEnv[store.Message](&space{has: map[string][]byte{}}, 1, rand.New(rand.NewPCG(1, 1)))
+	s.onFinish(env, s.cfg.ID, finish{ID: txnID(1), Reason: store.Fenced})
+	for n := uint64(1); n <= 2; n++ {
+		s.prepare(env, prepareRequest{Part: partID{txnID(n), 1}, Writes: []store.Key{"k"}}, store.NoReason)
+	}
+	if s.flying[partID{txnID(1), 1}] != nil || s.flying[partID{txnID(2), 1}] == nil {
+		t.Errorf("parts %v are proposed, want that of the second transaction", s.flying)
+	}
 }

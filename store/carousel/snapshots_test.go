@@ -261,7 +261,7 @@ func TestClocksThatAreOff(t *testing.T) {
 // TestToldInOrder (C16): T1 is told, T2 begins at another site, whose clock is as far behind as it
 // may be. A transaction that only reads may not see T2 without T1.
 func TestToldInOrder(t *testing.T) {
-	modes(t, func(t *testing.T, mode string) {
+	modes(t, func(t *testing.T, mode variant) {
 		const bound = 400 * time.Millisecond
 		var w *storetest.World
 		answers := map[uint64]store.Message{}

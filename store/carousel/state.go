@@ -144,9 +144,11 @@ func (s *state) Apply(st raft.State, at raft.Position, entry []byte) {
 }
 
 // prepare takes the leader's word on a part. A no is the transaction's end here, and so everywhere:
-// whatever the partition has prepared for it before is free.
+// whatever the partition has prepared for it before is free. The leader knew whether the
+// transaction was over when it said its word, which others may have heard since: that ends are
+// forgotten meanwhile does not undo it.
 func (s *state) prepare(st raft.State, m prepared) {
-	if s.knows(m.Part) {
+	if _, over := s.ends.get(m.Part.ID); over || s.parts[m.Part] != nil {
 		return // what was said first stands
 	}
 	if !m.Ballot.Yes {

@@ -163,9 +163,10 @@ func TestRemembering(t *testing.T) {
 	if got := len(m.ends.ends); got != 3 {
 		t.Errorf("%d ends are remembered, want 3", got)
 	}
-	m.apply(t, yes(5, 1, "z"), yes(4, 1, "z"))
-	if len(m.parts) != 1 || !m.knows(partID{txnID(5), 1}) {
-		t.Errorf("there are %d parts, want one: what is forgotten must not begin", len(m.parts))
+	for n := uint64(3); n < 10; n++ { // a leader asks that before it says anything
+		if !m.knows(partID{txnID(n), 1}) {
+			t.Errorf("transaction %d may begin again", n)
+		}
 	}
 	m.apply(t, yes(2, 2, "l"), commitOf(2, store.Write{Key: "k", Bytes: []byte("x")}))
 	if v := m.values.Newest(m.disk, "k"); string(v.Bytes) != "x" || len(m.locks) > 0 {
@@ -222,12 +223,35 @@ func TestRefuses(t *testing.T) {
 	if got := ask(5, 1, "k"); got != store.Locked {
 		t.Errorf("a key of what is proposed: the reason is %v, want locked", got)
 	}
+	refuses := no(40, 2)
+	refuses.Part.ID.Time = 9
+	s.flying[refuses.Part] = &refuses
+	if got := ask(9, 1, "o"); got != store.Locked {
+		t.Errorf("a further part of one that is about to be refused: the reason is %v, want locked", got)
+	}
 	m.apply(t, yes(30, 1, "m"))
 	if got := ask(30, 2, "n"); got != store.NoReason {
 		t.Errorf("a further part of one that is prepared is refused: %v", got)
 	}
 	if got := ask(5, 1, "m"); got != store.Locked {
 		t.Errorf("a key of what is prepared: the reason is %v, want locked", got)
+	}
+}
+
+// TestWhatWasSaidIsPrepared: a yes is one when it is agreed on, although so many ends have been
+// forgotten since it was said that the transaction may be over. What has ended stays so.
+func TestWhatWasSaidIsPrepared(t *testing.T) {
+	m := newMachine()
+	m.apply(t, no(4, 1), no(5, 1), no(6, 1), no(7, 1), yes(3, 1, "k"), yes(5, 1, "l"))
+	if !m.ends.isOld(txnID(3)) {
+		t.Error("no ends are forgotten: this shows nothing")
+	}
+	if len(m.parts) != 1 || m.parts[partID{txnID(3), 1}] == nil {
+		t.Errorf("%d parts are prepared, want that of the first transaction", len(m.parts))
+	}
+	m.apply(t, commitOf(3, store.Write{Key: "k", Bytes: []byte("x")}))
+	if v := m.values.Newest(m.disk, "k"); string(v.Bytes) != "x" || len(m.locks) > 0 {
+		t.Errorf("the key is %q, %d keys are locked", v.Bytes, len(m.locks))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/foresay/foresay/internal/delays"
 	"github.com/foresay/foresay/quorum"
+	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/wan"
 )
 
@@ -59,8 +60,9 @@ type view struct {
 	c     int // its site
 	near  int // the nearest site, which is its own unless that is lost
 	parts []part
-	// coordinator is the site of the nearest leader, whose group coordinates and takes so long to
-	// agree.
+	// coordinator is the site of the leader whose group coordinates and takes so long to agree: the
+	// nearest one or, if groups coordinate that have no partition, that of the nearest site. It is -1
+	// if none can.
 	coordinator int
 	records     time.Duration
 }
@@ -75,8 +77,9 @@ type part struct {
 	// led is the round trip from the nearest site to the leader, ask how long the group takes to
 	// agree on what that site asks for.
 	led, ask time.Duration
-	// voted is when the coordinator knows from the leader that the group has agreed on what the
-	// client has sent, and quickly when it knows so from a supermajority, the leader in it.
+	// voted is when the coordinator knows that the group has agreed on what the client has sent, from
+	// the leader or from a majority that has the leader's word; and quickly when it knows so from a
+	// supermajority, the leader in it.
 	voted, quickly time.Duration
 }
 
@@ -98,16 +101,35 @@ func (m *model) at(client int) *view {
 		}
 		v.parts = append(v.parts, p)
 	}
+	if m.system == CarouselDirect {
+		v.coordinator, v.records = m.coordinating(v.near)
+	}
 	for k, at := range m.copies {
-		if p := &v.parts[k]; p.up {
+		if p := &v.parts[k]; p.up && v.coordinator >= 0 {
 			vote := func(i int) time.Duration { return m.delay[v.c][at[i]] + m.delay[at[i]][v.coordinator] }
 			p.voted = vote(0) + m.agree(k)
+			if m.system == CarouselDirect {
+				p.voted = delays.Kth(len(at), quorum.Majority(m.of[k]), func(i int) time.Duration {
+					return m.delay[v.c][at[0]] + m.delay[at[0]][at[i]] + m.delay[at[i]][v.coordinator]
+				})
+			}
 			if p.hasQuick {
 				p.quickly = max(vote(0), delays.Kth(len(at), quorum.Fast(m.of[k]), vote))
 			}
 		}
 	}
 	return v
+}
+
+// coordinating returns the group that coordinates for clients of a site, which is not lost: where
+// it is led, and how long it takes to agree.
+func (m *model) coordinating(site int) (leader int, records time.Duration) {
+	group := store.Coordinating(len(m.delay), m.trip)[site]
+	up := slices.DeleteFunc(slices.Clone(group), func(i int) bool { return !slices.Contains(m.up, i) })
+	if n := quorum.Majority(len(group)); len(up) >= n {
+		return site, delays.Kth(len(up), n, func(i int) time.Duration { return m.trip(site, up[i]) })
+	}
+	return -1, 0
 }
 
 // copy is the round trip to the nth nearest copy of a partition.
@@ -167,7 +189,7 @@ func (v *view) outcome(t Txn) outcome {
 		return outcome{took: v.replicatedCommit(t)}
 	case Layered:
 		return outcome{took: v.layered(t)}
-	case CarouselBasic, CarouselFast:
+	case CarouselBasic, CarouselFast, CarouselDirect:
 		return v.carousel(t)
 	case TAPIR:
 		return v.tapir(t)
@@ -216,9 +238,11 @@ func (v *view) layered(t Txn) time.Duration {
 // transaction that only reads asks the leaders of its keys once, as of a timestamp: for what they
 // have, if its keys are declared, and else whether they have what it has read.
 func (v *view) carousel(t Txn) outcome {
-	fast := v.system == CarouselFast
+	fast := v.system != CarouselBasic
 	got := v.reads(t, func(p part) time.Duration {
 		switch {
+		case !v.Load.Declared && v.system == CarouselDirect:
+			return p.nearest
 		case !v.Load.Declared || len(t.Writes) == 0:
 			return min(p.leader, p.majority)
 		case fast:
@@ -235,6 +259,9 @@ func (v *view) carousel(t Txn) outcome {
 			got = 0
 		}
 		return outcome{took: got + v.longest(t.Reads, toLeader)}
+	}
+	if v.coordinator < 0 {
+		return outcome{took: blocked}
 	}
 	vote := func(p part) time.Duration {
 		if v.system == CarouselBasic || !p.hasQuick {

@@ -24,12 +24,15 @@ const (
 	// CarouselBasic and CarouselFast are the thesis' protocols [Carousel §3.2.1, §3.2.2].
 	CarouselBasic System = "carousel-basic"
 	CarouselFast  System = "carousel-fast"
-	TAPIR         System = "tapir" // [TOCS'18]
+	// CarouselDirect is the fast one whose followers tell what they have of their leaders' words, with
+	// a group at each client's site that coordinates.
+	CarouselDirect System = "carousel-direct"
+	TAPIR          System = "tapir" // [TOCS'18]
 )
 
 // Systems returns all systems but the floor.
 func Systems() []System {
-	return []System{ReplicatedCommit, Layered, CarouselBasic, CarouselFast, TAPIR}
+	return []System{ReplicatedCommit, Layered, CarouselBasic, CarouselFast, CarouselDirect, TAPIR}
 }
 
 func (s System) validate() error {
@@ -56,7 +59,7 @@ func (s System) Whole() bool { return s == ReplicatedCommit }
 
 // Leads tells whether it matters who leads a partition.
 func (s System) Leads() bool {
-	return s == Layered || s == CarouselBasic || s == CarouselFast
+	return s == Layered || s == CarouselBasic || s == CarouselFast || s == CarouselDirect
 }
 
 // A Client is a place from which transactions come.

@@ -74,6 +74,13 @@ func TestMistakesInAStore(t *testing.T) {
 			`f:3: placement: in a store of the protocol replicatedcommit all sites have all shards`},
 		{storeStart + "\"protocol\": \"layered\", \"sites\": [" + siteA + "],\n\"placement\": [[\"a\"], [\"b\"]]}",
 			`f:3: placement: store: the placement has shard 1 at "b", which is no site`},
+		{storeStart + "\"sites\": [" + siteA + "],\n\"coordinating\": [[\"a\"]]}",
+			`f:3: coordinating: the protocol replicatedcommit has no groups that only coordinate`},
+		{storeStart + `"protocol": "carousel", "mode": "direct", "sites": [` + siteA + `]}`,
+			`f: coordinating: it is missing: the sites of each of the groups`},
+		{storeStart + "\"protocol\": \"carousel\", \"mode\": \"direct\", \"sites\": [" + siteA +
+			"],\n\"coordinating\": [[\"b\"]]}",
+			`f:3: coordinating: store: the list of groups that coordinate has shard 2 at "b", which is no site`},
 		{storeStart + `"sites": [{"name": "../a"}]}`, `f:2: sites[0].name: "../a" is no name`},
 		{storeStart + `"sites": [{"name": "a", "number": 99}]}`, `f:2: sites[0].number: it is 99; want 1 to 56`},
 		{storeStart + `"sites": [{"name": "a", "number": 1}]}`, `f:2: sites[0].machines: there are none`},

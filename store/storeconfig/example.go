@@ -18,7 +18,7 @@ const storeExample = `// A store's file, store.json: the same for all of its mac
   // run agree on the next one, and writes it.
   "epoch": 1,
   // How the sites agree: replicatedcommit; layered, which is two-phase commit over Raft groups; carousel, which does both at once, in the
-  // mode basic or, with "mode": "fast", fast; or tapir, which has no leaders and is serializable, not strictly. It cannot be changed
+  // mode basic or, with "mode", in fast or direct; or tapir, which has no leaders and is serializable, not strictly. It cannot be changed
   // later. Left out: replicatedcommit.
   "protocol": "replicatedcommit",
   // How many parts each site's copy has. It cannot be changed later.
@@ -26,6 +26,10 @@ const storeExample = `// A store's file, store.json: the same for all of its mac
   // The sites that have a copy of each shard, the one that leads it first in front: of protocols with leaders, such as layered. Left
   // out: all sites have all. It cannot be changed later.
   //   "placement": [["oregon", "ireland"], ["ireland", "seoul"], ["seoul", "oregon"]],
+  // In mode direct carousel has groups that only coordinate transactions, one that is led at each site, at the sites that are listed.
+  // 'foresay store init' writes them. Let each have the sites that are nearest before the store is first started; it cannot be changed
+  // later.
+  //   "coordinating": [["oregon", "seoul", "ireland"], ["ireland", "oregon", "seoul"], ["seoul", "oregon", "ireland"]],
   // Each site has a whole copy. A majority of the sites commits a transaction. Order and numbers of sites stay as they are.
   // 'foresay store resolve' sets "fenced" in a site that is lost, and "since", the epoch, in one that takes a lost one's place.
   "sites": [

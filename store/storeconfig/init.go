@@ -9,7 +9,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/internal/cli/configfile"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/machine"
@@ -35,6 +37,9 @@ type InitOptions struct {
 	Sites     []Site     // numbers and names of machines that are missing are made up
 	Placement [][]string // as in Store
 	RoundTrip string
+	// Trip is the round trip between two sites, by their places: by it groups that only coordinate
+	// are near. nil: it is not known, and those that follow in the list are taken.
+	Trip func(a, b int) time.Duration
 }
 
 // ParseSite reads a site: NAME=PEERS/CLIENT[,PEERS/CLIENT...], with the addresses of each of its
@@ -122,6 +127,11 @@ func Init(o InitOptions) (*ClientConfig, error) {
 	for i := range s.Sites {
 		s.Sites[i].Number = i + 1
 		s.Sites[i].nameMachines()
+	}
+	if p, err := catalog.Store(s.Protocol); err == nil { // else check says so
+		if p, err = p.In(s.Mode); err == nil && p.Coordinating {
+			s.Coordinating = store.Names(s.SiteNames(), store.Coordinating(len(s.Sites), o.Trip))
+		}
 	}
 	if err := s.check(); err != nil {
 		return fail(err)

@@ -21,6 +21,9 @@ type Store struct {
 	// Placement are the sites that have a copy of each shard, the one that leads it first in front;
 	// left out: all sites have all. It cannot be changed later.
 	Placement [][]string `json:"placement,omitempty"`
+	// Coordinating are likewise the sites of groups that only coordinate transactions, of protocols
+	// that have any: one that is led at each site. They cannot be changed later.
+	Coordinating [][]string `json:"coordinating,omitempty"`
 	// Protocol is how the sites agree: one of package catalog's, empty for the first of them. It
 	// cannot be changed later.
 	Protocol string `json:"protocol,omitempty"`
@@ -78,7 +81,7 @@ func (s *Store) StoreProtocol() store.Protocol { return s.proto }
 
 // Topology returns the sites as the protocol's packages want them.
 func (s *Store) Topology() store.Topology {
-	t := store.Topology{Epoch: s.Epoch, Shards: s.Shards, Placement: s.Placement}
+	t := store.Topology{Epoch: s.Epoch, Shards: s.Shards, Placement: s.Placement, Coordinating: s.Coordinating}
 	for _, site := range s.Sites {
 		out := store.TopologySite{Name: site.Name, Number: site.Number, Fenced: site.Fenced, Since: site.Since}
 		for _, m := range site.Machines {
@@ -181,6 +184,9 @@ func (s *Store) check() error {
 	if err := s.Topology().ValidPlacement(); err != nil {
 		return configfile.Field("placement", err)
 	}
+	if err := s.checkCoordinating(); err != nil {
+		return err
+	}
 	if err := s.Topology().Validate(); err != nil {
 		return configfile.Field("sites", err)
 	}
@@ -189,6 +195,29 @@ func (s *Store) check() error {
 			"or replaced", s.proto.Name)
 	}
 	return nil
+}
+
+// checkCoordinating validates the groups that only coordinate.
+func (s *Store) checkCoordinating() error {
+	switch {
+	case s.Coordinating != nil && !s.proto.Coordinating:
+		return configfile.Fieldf("coordinating", "the protocol %s has no groups that only coordinate%s", s.proto.Name,
+			inMode(s.Mode))
+	case s.Coordinating == nil && s.proto.Coordinating:
+		return configfile.Fieldf("coordinating", "it is missing: the sites of each of the groups that coordinate the "+
+			"transactions of the protocol %s%s", s.proto.Name, inMode(s.Mode))
+	}
+	if err := s.Topology().ValidCoordinating(); err != nil {
+		return configfile.Field("coordinating", err)
+	}
+	return nil
+}
+
+func inMode(mode string) string {
+	if mode == "" {
+		return ""
+	}
+	return " in mode " + mode
 }
 
 func (s Site) check(at string, used map[string]string) error {

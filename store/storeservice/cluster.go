@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/foresay/foresay/internal/cli/configfile"
 	"github.com/foresay/foresay/internal/cluster"
@@ -102,7 +103,8 @@ func OpenCluster(o ClusterOptions) (c *Cluster, err error) {
 			client: l.client.Addr().String()}
 	}
 	_, err = storeconfig.Init(storeconfig.InitOptions{Dir: o.Dir, Cluster: "dev", Protocol: o.Protocol, Mode: o.Mode,
-		Shards: o.Shards, Placement: o.Placement, Sites: sites, RoundTrip: cluster.RoundTrip(o.WAN, o.Sites).String()})
+		Shards: o.Shards, Placement: o.Placement, Sites: sites, RoundTrip: cluster.RoundTrip(o.WAN, o.Sites).String(),
+		Trip: func(a, b int) time.Duration { return o.WAN.RTT(o.Sites[a], o.Sites[b]) }})
 	if err != nil {
 		return c, err
 	}

@@ -26,7 +26,11 @@ func (w *World) Judge() error {
 	if err != nil {
 		return err
 	}
-	if err := CheckLevel(h, w.Subject.Protocol, w.Scenario.Faults, w.relaxed); err != nil {
+	faults := w.Scenario.Faults
+	if w.apart {
+		faults |= sim.Jump
+	}
+	if err := CheckLevel(h, w.Subject.Protocol, faults, w.relaxed); err != nil {
 		return err
 	}
 	if err := w.LostAppends(); err != nil {

@@ -71,6 +71,17 @@ func placeRing(l *store.Layout, replicas int) error {
 	return nil
 }
 
+// Coordinated gives a layout the groups that only coordinate, if the protocol has any, at sites
+// that follow each other. Their servers at site i are 100+10i and those that follow.
+func Coordinated(l store.Layout, p store.Protocol) store.Layout {
+	if !p.Coordinating {
+		return l
+	}
+	return l.Coordinated(store.Coordinating(len(l.Sites), nil), func(site, group int) protocol.ID {
+		return protocol.ID(100 + 10*site + group)
+	})
+}
+
 // A Scenario is what a world is made from.
 type Scenario struct {
 	Seed         uint64
@@ -124,6 +135,7 @@ type World struct {
 	rec history.TxnRecorder
 	// relaxed are transactions that ask to be serializable, and no more.
 	relaxed map[history.TxnID]bool
+	apart   bool // clocks were further apart than they may be
 }
 
 // New returns a world in which nothing has happened yet.
@@ -147,6 +159,7 @@ func New(subject Subject, sc Scenario) (*World, error) {
 			return nil, err
 		}
 	}
+	w.Layout = Coordinated(w.Layout, subject.Protocol)
 	app := sc.App
 	if app == nil {
 		app = w.app
@@ -279,6 +292,7 @@ func (w *World) Play(d time.Duration) error {
 	if err := w.Sim.Run(d); err != nil {
 		return err
 	}
+	w.apart = w.clocksApart()
 	w.Sim.Heal()
 	w.Stopped = true
 	for _, id := range w.Nodes() {
@@ -293,6 +307,16 @@ func (w *World) Play(d time.Duration) error {
 		}
 	}
 	return w.Judge()
+}
+
+// clocksApart tells whether clocks of servers and coordinators are further apart than they may be:
+// a machine that was stopped for a while has its clock behind from then on.
+func (w *World) clocksApart() bool {
+	var shown []time.Duration
+	for _, id := range w.Nodes() {
+		shown = append(shown, w.Sim.Clock(id))
+	}
+	return slices.Max(shown)-slices.Min(shown) > w.Scenario.Offset
 }
 
 // moveClocks has clocks jump until a time, by no more than they may be apart.

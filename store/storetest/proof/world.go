@@ -133,6 +133,9 @@ func (w *world) arrange() (err error) {
 	case seed%4 == 3:
 		perSite = 2
 	}
+	if w.sc.Protocol.Coordinating {
+		w.topology.Coordinating = store.Names(names, store.Coordinating(len(names), nil))
+	}
 	for i, name := range names {
 		site := store.TopologySite{Name: name, Number: i + 1}
 		for j := range perSite {

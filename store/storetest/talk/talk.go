@@ -77,6 +77,7 @@ func (t *talk) Begin(
 		}
 	}
 	t.script, t.shards, t.layout = script, n["shards"], storetest.Layout(n["sites"], n["shards"])
+	t.layout = storetest.Coordinated(t.layout, t.protocol)
 	script.Hide("Hello", "Welcome", "TimeRequest", "TimeReply")
 	var sites []wan.Site
 	for _, s := range t.layout.Sites {
