@@ -24,7 +24,7 @@ func in(mode string) store.Protocol {
 		NewCoordinator: kit.NodeOf(func(cfg store.Config) (*agent, error) { return newAgent(cfg, fast) }),
 		NewClient:      kit.ClientOf(newClient),
 		Codec:          format(), FixedSites: true, Partial: true, Stamped: true, Clocked: true,
-		Declares: true,
-		Modes:    []string{basicMode, fastMode}, Variant: in,
+		Declares: true, Snapshots: true,
+		Modes: []string{basicMode, fastMode}, Variant: in,
 	}
 }
