@@ -94,8 +94,8 @@ func RequestKinds() []wirefmt.Kind[Message] {
 	}
 }
 
-// SnapshotKinds are those of what servers are asked of snapshots (Protocol.Snapshots), for the codec
-// of a protocol that has them.
+// SnapshotKinds are those of what servers are asked of snapshots (Protocol.Snapshots), for the
+// codec of a protocol that has them.
 func SnapshotKinds() []wirefmt.Kind[Message] {
 	return []wirefmt.Kind[Message]{
 		wirefmt.NewKind[Message](12, pageRequestFields), wirefmt.NewKind[Message](13, pageReplyFields),

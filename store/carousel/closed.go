@@ -113,8 +113,8 @@ func (s *server) closedAt(env *protocol.Env[store.Message]) clock.Stamp {
 	return s.state.values.Closed(s.group.State(env))
 }
 
-// pageBytes is about how much of the state a page of a snapshot looks at; of a cursor, maxCursorBytes
-// is more than the longest key takes.
+// pageBytes is about how much of the state a page of a snapshot looks at; maxCursorBytes is more
+// than a cursor takes.
 const (
 	pageBytes      = 256 << 10
 	maxCursorBytes = 3 * store.MaxKeyBytes
@@ -173,8 +173,8 @@ func (s *server) wasClosed(env *protocol.Env[store.Message], m closed) {
 }
 
 // close closes timestamps: what is prepared later is above them, as its leader knows. What is
-// prepared already may end at its stamp, so that nothing from there on is closed; what was recovered
-// may end at any. No write can come at or below the horizon then.
+// prepared already may end at its stamp, so that nothing from there on is closed; what was
+// recovered may end at any. No write can come at or below the horizon then.
 func (s *state) close(st raft.State, m closed) {
 	at := m.At
 	for _, p := range s.parts { //pure:ok the least of all

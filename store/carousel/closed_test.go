@@ -102,7 +102,8 @@ func TestNothingIsWrittenBelowTheHorizon(t *testing.T) {
 // TestVersionsAreCollected has few keys be written for long. Of what was overwritten before the
 // horizon nothing is left at any member.
 func TestVersionsAreCollected(t *testing.T) {
-	w, err := storetest.New(subject(basicMode), storetest.Scenario{Seed: 1, Clients: 6, Keys: 2, Hot: true, CheckEvery: 50})
+	w, err := storetest.New(subject(basicMode), storetest.Scenario{Seed: 1, Clients: 6, Keys: 2, Hot: true,
+		CheckEvery: 50})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,8 @@ func messages() []store.Message {
 	end := finish{ID: id, Coord: 1, Commit: true, Version: store.Version{Time: 9, Client: 7}, Writes: sampleWrites}
 	return []store.Message{
 		store.PageRequest{Ref: 1, Shard: 2, At: 9, From: []byte("k")},
-		store.PageReply{Ref: 1, At: 9, Horizon: 8, Items: []store.Item{{Key: "k", Value: store.Value{Version: id}}}, Next: []byte{1}},
+		store.PageReply{Ref: 1, At: 9, Horizon: 8, Next: []byte{1},
+			Items: []store.Item{{Key: "k", Value: store.Value{Version: id}}}},
 		store.ReadRequest{Ref: 1, Key: "k", Priority: txn.Priority},
 		store.ReadReply{Ref: 1, Value: store.Value{Version: id, Present: true, Bytes: []byte("x")}, Hint: 9},
 		store.CommitRequest{Txn: txn, Recover: true}, store.CommitRequest{Txn: txn, Serializable: true},

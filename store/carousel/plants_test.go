@@ -389,7 +389,8 @@ func closedPlants() []plant.Bug {
 		},
 		{
 			Name: "what is recovered may be below what is closed", Test: "TestWritesAreAboveClosed",
-			Old: ", uint64(s.closedAt(env))+1)", New: ")\n\t\tif !MUTANT {\n\t\t\tstamp = max(stamp, uint64(s.closedAt(env))+1)\n\t\t}",
+			Old: ", uint64(s.closedAt(env))+1)",
+			New: ")\n\t\tif !MUTANT {\n\t\t\tstamp = max(stamp, uint64(s.closedAt(env))+1)\n\t\t}",
 		},
 		{
 			Name: "a leader begins below what is closed", Test: "TestWritesAreAboveClosed",
@@ -412,7 +413,8 @@ func closedPlants() []plant.Bug {
 		},
 		{
 			Name: "a snapshot is copied that may still change", Test: "TestPages",
-			Old: "\tif at > s.closedAt(env) {\n\t\treturn out\n", New: "\tif at > s.closedAt(env) && !MUTANT {\n\t\treturn out\n",
+			Old: "\tif at > s.closedAt(env) {\n\t\treturn out\n",
+			New: "\tif at > s.closedAt(env) && !MUTANT {\n\t\treturn out\n",
 		},
 		{
 			Name: "nothing is collected", Test: "TestVersionsAreCollected",

@@ -255,8 +255,8 @@ func (g *Gate) onRead(env *protocol.Env[store.Message], m Read) {
 	}
 }
 
-// addRead has a call for a shard's server wait, and returns the number by which that knows it; ok is
-// false if too many wait.
+// addRead has a call for a shard's server wait, and returns the number by which that knows it; ok
+// is false if too many wait.
 func (g *Gate) addRead(env *protocol.Env[store.Message], ref uint64) (n uint64, ok bool) {
 	if len(g.reads) >= g.cfg.MaxWaiting {
 		env.Send(protocol.App, Refused{Ref: ref, Full: true, Detail: fmt.Sprintf("%d reads wait", len(g.reads))})

@@ -96,7 +96,8 @@ func (n *naive) collected() *naive {
 	for key, vs := range c.items {
 		keep := n.get(key, n.horizon)
 		for version := range vs {
-			if clock.Stamp(version.Time) <= n.horizon && n.horizon > 0 && (version != keep.Version || !keep.Present && !n.keeps) {
+			needed := version == keep.Version && (keep.Present || n.keeps)
+			if clock.Stamp(version.Time) <= n.horizon && n.horizon > 0 && !needed {
 				delete(vs, version)
 			}
 		}

@@ -17,9 +17,9 @@ import (
 
 	"github.com/foresay/foresay/internal/cli/command"
 	"github.com/foresay/foresay/store/client"
-	"github.com/foresay/foresay/store/dump"
 	"github.com/foresay/foresay/store/storeconfig"
 	"github.com/foresay/foresay/store/storeservice"
+	"github.com/foresay/foresay/store/storeservice/dump"
 	"github.com/foresay/foresay/wan"
 )
 
@@ -180,7 +180,7 @@ func TestSnapshotMoves(t *testing.T) {
 	for what, want := range map[string][2]string{
 		"it is complete":         {"now", export + ": the export is complete"},
 		"another time":           {"2020-01-01T00:00:00Z", export + ":1: at: the file has the snapshot of 20"},
-		"a time that is to come": {"2199-01-01T00:00:00Z", "2199-01-01T00:00:00Z has not come yet, by the clock of the store"},
+		"a time that is to come": {"2199-01-01T00:00:00Z", "2199-01-01T00:00:00Z has not come yet, by the clock"},
 	} {
 		out := export
 		if strings.HasPrefix(want[0], "2199") {

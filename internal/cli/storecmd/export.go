@@ -14,10 +14,10 @@ import (
 	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/internal/cli/command"
 	"github.com/foresay/foresay/store"
-	"github.com/foresay/foresay/store/dump"
 	"github.com/foresay/foresay/store/front"
 	"github.com/foresay/foresay/store/mvcc"
 	"github.com/foresay/foresay/store/storeservice"
+	"github.com/foresay/foresay/store/storeservice/dump"
 )
 
 type exportFlags struct {

@@ -19,8 +19,8 @@ import (
 	"github.com/foresay/foresay/internal/cli/command"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/client"
-	"github.com/foresay/foresay/store/dump"
 	"github.com/foresay/foresay/store/storeservice"
+	"github.com/foresay/foresay/store/storeservice/dump"
 )
 
 type importFlags struct {

@@ -8,8 +8,8 @@ import (
 
 	"github.com/foresay/foresay/clock"
 	"github.com/foresay/foresay/store"
-	"github.com/foresay/foresay/store/dump"
 	"github.com/foresay/foresay/store/mvcc"
+	"github.com/foresay/foresay/store/storeservice/dump"
 )
 
 // shop is a store with one key; usually a storeservice.Client is the source.

@@ -107,7 +107,8 @@ func resume(f *os.File, h Header, at clock.Stamp) (*writing, error) {
 	case o.Shards != h.Shards:
 		return nil, r.fail(fmt.Errorf("shards: the file has %d, and the store %d", o.Shards, h.Shards))
 	case at != 0 && at != r.At:
-		return nil, r.fail(fmt.Errorf("at: the file has the snapshot of %s, and that of %s is asked for", o.At, FormatTime(at)))
+		return nil, r.fail(fmt.Errorf("at: the file has the snapshot of %s, and that of %s is asked for", o.At,
+			FormatTime(at)))
 	}
 	w.begun, w.at = true, r.At
 	end := int64(0)
