@@ -57,7 +57,7 @@ func variation(name, summary, varied, label string, systems []system, points fun
 func varied(o bench.Options, alpha float64, change func(*studyPoint)) (studyPoint, error) {
 	p, err := spreadPoint(o, "carousel", "retwis", alpha, retwis)
 	p.warm = bench.Pick(o, 2*time.Second, 5*time.Second)
-	p.lasting = bench.Pick(o, time.Second, 20*time.Second)
+	p.lasting = bench.Pick(o, time.Second, 10*time.Second)
 	if err == nil && change != nil {
 		change(&p)
 	}
