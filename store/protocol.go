@@ -50,6 +50,8 @@ type Protocol struct {
 	// Clocked says that transactions which only read are in real time's order as long as clocks keep
 	// Config.MaxOffset. They are serializable whatever clocks do, and the others are what Level says.
 	Clocked bool
+	// Snapshots says that servers keep versions for Config.Retain at least, and answer PageRequest.
+	Snapshots bool
 	// Declares says that clients take Declare. With Clocked, one without writes is a transaction that
 	// only reads: it is committed when Declared has its values, and there is nothing to submit.
 	Declares bool

@@ -93,6 +93,31 @@ type (
 	// be committed. It is not answered.
 	AbandonRequest struct{ ID TxnID }
 
+	// PageRequest asks a server for a page of the snapshot of a timestamp: of what was there then, in
+	// the order of the keys (Protocol.Snapshots). PageReply answers it.
+	PageRequest struct {
+		Ref   uint64
+		Shard uint32
+		At    uint64 // 0: the present
+		From  []byte // where the page begins, as the last one's Next; nil: at the beginning
+	}
+	PageReply struct {
+		Ref uint64
+		At  uint64
+		// Reason is NoReason, or Locked: transactions may still get such a timestamp, so that one has to
+		// ask again, or Ahead: it is in the future, or Old: versions that the snapshot needs are gone.
+		Reason  Reason
+		Horizon uint64 // the earliest timestamp that has a snapshot still
+		Items   []Item
+		Next    []byte // nil: there is no other page
+	}
+
+	// An Item is a value with its key.
+	Item struct {
+		Key   Key
+		Value Value
+	}
+
 	// Busy tells a client that a coordinator remembers as many transactions as it may, and has done
 	// nothing with a CommitRequest or DeclareRequest.
 	Busy struct{ ID TxnID }

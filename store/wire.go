@@ -94,6 +94,14 @@ func RequestKinds() []wirefmt.Kind[Message] {
 	}
 }
 
+// SnapshotKinds are those of what servers are asked of snapshots (Protocol.Snapshots), for the
+// codec of a protocol that has them.
+func SnapshotKinds() []wirefmt.Kind[Message] {
+	return []wirefmt.Kind[Message]{
+		wirefmt.NewKind[Message](12, pageRequestFields), wirefmt.NewKind[Message](13, pageReplyFields),
+	}
+}
+
 func readRequestFields(c *wirefmt.Coder, m *ReadRequest) {
 	wirefmt.Uint(c, &m.Ref)
 	wirefmt.String(c, &m.Key)
@@ -154,6 +162,25 @@ func declareReplyFields(c *wirefmt.Coder, m *DeclareReply) {
 }
 
 func abandonRequestFields(c *wirefmt.Coder, m *AbandonRequest) { VersionFields(c, &m.ID) }
+
+func pageRequestFields(c *wirefmt.Coder, m *PageRequest) {
+	wirefmt.Uint(c, &m.Ref)
+	wirefmt.Uint32(c, &m.Shard)
+	wirefmt.Uint(c, &m.At)
+	wirefmt.Bytes(c, &m.From)
+}
+
+func pageReplyFields(c *wirefmt.Coder, m *PageReply) {
+	wirefmt.Uint(c, &m.Ref)
+	wirefmt.Uint(c, &m.At)
+	ReasonFields(c, &m.Reason)
+	wirefmt.Uint(c, &m.Horizon)
+	wirefmt.List(c, &m.Items, 5, func(c *wirefmt.Coder, i *Item) {
+		wirefmt.String(c, &i.Key)
+		ValueFields(c, &i.Value)
+	})
+	wirefmt.Bytes(c, &m.Next)
+}
 
 // HeldFields are a Held's.
 func HeldFields(c *wirefmt.Coder, m *Held) {

@@ -45,4 +45,7 @@ func ExampleAll() {
 	// carousel-retwis [virtual real]
 	// carousel-ycsbt [virtual real]
 	// store-protocols [virtual real]
+	// carousel-readonly [virtual]
+	// carousel-locality [virtual]
+	// carousel-contention [virtual]
 }

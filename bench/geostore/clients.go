@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -63,7 +64,7 @@ func (s *Store) connect(cs *Clients, mode client.Mode, site wan.Site, number uin
 		return err
 	}
 	maker := maker{client: c, value: make([]byte, s.cfg.ValueBytes), absent: s.cfg.Keys == 0, declares: s.cfg.Declared,
-		once: s.cfg.Once}
+		once: s.cfg.Once, level: s.cfg.ReadLevel}
 	for range players {
 		cs.players = append(cs.players, player{site: site, try: maker.try})
 	}
@@ -129,6 +130,7 @@ type maker struct {
 	absent   bool   // keys may be
 	declares bool
 	once     bool // it is no error if a transaction is aborted
+	level    client.Level
 }
 
 // try makes a transaction until it commits, or as often as the client tries.
@@ -137,6 +139,9 @@ func (m maker) try(ctx context.Context, t workload.Txn) ([]Attempt, error) {
 	var opts []client.Option
 	if m.declares {
 		opts = append(opts, client.Keys(keysOf(t)))
+	}
+	if readsOnly := !slices.ContainsFunc(t.Ops, func(o workload.Op) bool { return o.Write }); readsOnly && m.level != 0 {
+		opts = append(opts, m.level)
 	}
 	ctx = client.WithClass(ctx, t.Name)
 	ctx = client.WithTrace(ctx, func(trace *client.Trace) { attempts = append(attempts, attemptOf(trace)) })

@@ -28,6 +28,8 @@ type Load struct {
 	// Every, if not 0, is how long after its last transaction began a client begins the next one, or
 	// later, when that one has committed: it is never in a hurry to catch up.
 	Every time.Duration
+	// Move, if not nil, has a client at a site make another transaction than the workload's.
+	Move func(r *rand.Rand, site wan.Site, t workload.Txn) workload.Txn
 	// Failures says that transactions may fail. They are counted, and their clients go on.
 	Failures bool
 }
@@ -104,6 +106,9 @@ func play(ctx context.Context, players []player, l Load) (Played, error) {
 					return nil
 				}
 				next := l.Workload.Next(r)
+				if l.Move != nil {
+					next = l.Move(r, p.site, next)
+				}
 				t := Txn{Site: p.site, Class: next.Name, Ops: next.Ops}
 				began = time.Now()
 				var err error

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
+	"time"
 
 	"github.com/foresay/foresay/host"
 	"github.com/foresay/foresay/store"
@@ -43,7 +44,7 @@ func (s *Store) run(m *machine) (err error) {
 		Protocol: s.cfg.Protocol, Cluster: "bench", Topology: s.topology, Machine: machineName(m.site),
 		Disk: m.disk, PeerListener: m.peers, ClientListener: m.clients,
 		PeerDial: s.network.DialContext(m.site), Insecure: true, RoundTrip: s.longest, Retain: s.cfg.Retain,
-		Seed: s.seed(machineSeeds + uint64(m.number)), Logger: s.cfg.Logger,
+		Seed: s.seed(machineSeeds + uint64(m.number)), Logger: s.cfg.Logger, Clock: s.clock(m.number),
 	})
 	if err != nil {
 		return err
@@ -59,6 +60,15 @@ func (s *Store) run(m *machine) (err error) {
 		return nil
 	})
 	return nil
+}
+
+// clock returns that of a machine, by its number; nil is the right one.
+func (s *Store) clock(number int) func() time.Duration {
+	if s.cfg.Offset == 0 {
+		return nil
+	}
+	off := s.cfg.Offset * time.Duration(number) / time.Duration(max(len(s.cfg.Matrix.Sites())-1, 1))
+	return func() time.Duration { return time.Duration(time.Now().UnixNano()) + off - s.cfg.Offset/2 }
 }
 
 // openDisks opens a machine's disks, unless they are in memory and were opened before.

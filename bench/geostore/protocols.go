@@ -30,7 +30,8 @@ const (
 type spread struct {
 	wan       string // the preset's name
 	matrix    wan.Matrix
-	placement [][]string // by partition, the site of its leader first
+	placement [][]string    // by partition, the site of its leader first
+	offset    time.Duration // see Config.Offset
 }
 
 // ringOf has a partition led at each site of a preset, with copies at the two that follow in the
@@ -53,7 +54,7 @@ func ringOf(preset string) (*spread, error) {
 // have no way to load others, and a read takes as long if there is nothing.
 func (p *spread) config(s system, seed uint64) Config {
 	c := Config{Protocol: s.protocol, Matrix: p.matrix, Shards: len(p.placement), ValueBytes: valueSize, Declared: true,
-		Once: true, Seed: seed}
+		Once: true, Offset: p.offset, Seed: seed}
 	if s.protocol.Partial {
 		c.Placement = p.placement
 	}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/client"
 	"github.com/foresay/foresay/store/replicatedcommit"
 	"github.com/foresay/foresay/wan"
 	"github.com/foresay/foresay/wan/shape"
@@ -34,6 +35,11 @@ type Config struct {
 	// Declared says that clients declare all keys of a transaction when it begins, and Once that they
 	// make another one if it is aborted, and do not try it again.
 	Declared, Once bool
+	// ReadLevel is what transactions that only read ask for; 0: what the store has.
+	ReadLevel client.Level
+	// Offset is how far the clocks of the first and the last site's machines are apart; those of the
+	// others are in between, at even distances.
+	Offset time.Duration
 	// Dir, if not empty, is where disks are: an empty directory. Empty: in memory.
 	Dir string
 	// Loopback says that the network is TCP on the loopback interface, on the wall clock. If not,

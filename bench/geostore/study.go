@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -61,6 +62,9 @@ type studyPoint struct {
 	warm    time.Duration // before anything is measured; 0: warmUpTime
 	every   time.Duration // see Load.Every
 	place   *spread       // nil: the store of the paper
+	level   client.Level  // of transactions that only read; 0: the store's
+	// move is as Load.Move.
+	move func(*rand.Rand, wan.Site, workload.Txn) workload.Txn
 }
 
 // latencyStudy is an experiment on latencies of the geo-replicated store.
@@ -176,6 +180,7 @@ func playInBubble(outer context.Context, seed uint64, p studyPoint, s system) (p
 	cfg := Config{Matrix: p.matrix(), Shards: siteShards, Keys: fullKeys, ValueBytes: valueSize, Seed: seed}
 	if p.place != nil {
 		cfg = p.place.config(s, seed)
+		cfg.ReadLevel = p.level
 	}
 	cfg.Matrix, cfg.Sync = jittered(cfg.Matrix, linkJitter), bench.SyncTime
 	store, err := Open(ctx, cfg)
@@ -183,7 +188,8 @@ func playInBubble(outer context.Context, seed uint64, p studyPoint, s system) (p
 		return played, err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	l := Load{Workload: p.workload, Seed: seed, Warm: cmp.Or(p.warm, warmUpTime), Txns: p.txns, Every: p.every}
+	l := Load{Workload: p.workload, Seed: seed, Warm: cmp.Or(p.warm, warmUpTime), Txns: p.txns, Every: p.every,
+		Move: p.move}
 	if p.txns == 0 {
 		l.For = p.lasting
 	}
@@ -286,5 +292,6 @@ func Experiments() []bench.Experiment {
 		ycsbOpsExperiment(), ycsbReadsExperiment(), retwisExperiment(), contentionExperiment(),
 		floorsExperiment(), throughputExperiment(), hotExperiment(), awayFull(), awayHalf(), replaceExperiment(),
 		largeExperiment(), peersExperiment(), carouselRetwis(), carouselYCSBT(), storeProtocols(),
+		carouselReadOnly(), carouselLocality(), carouselContention(),
 	}
 }

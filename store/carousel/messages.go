@@ -148,6 +148,10 @@ type (
 		Shard uint32
 	}
 
+	// closeWanted tells a partition's leader that somebody reads at closed timestamps, at another
+	// member. With Hold, it copies the snapshot of that timestamp, which is to be kept.
+	closeWanted struct{ Hold clock.Stamp }
+
 	// moved answers what is for a partition's leader, and says who that is, as far as is known.
 	moved struct {
 		Shard  uint32
@@ -192,6 +196,9 @@ type (
 	// raised puts a ceiling of reads on record: see mvcc.Reads.
 	raised struct{ Ceiling clock.Stamp }
 
+	// closed closes timestamps and, if it has a Horizon, gives up the snapshots before that.
+	closed struct{ At, Horizon clock.Stamp }
+
 	// begun, committing and decided are a coordinator's: see beginRequest, commitRequest, finish.
 	// The first of committing and an abort counts.
 	begun      struct{ beginRequest }
@@ -213,7 +220,7 @@ type (
 
 // format is that of messages and, from tag 48 on, of entries.
 func format() *wirefmt.Format[store.Message] {
-	return wirefmt.NewFormat("carousel", 1, slices.Concat(store.RequestKinds(),
+	return wirefmt.NewFormat("carousel", 1, slices.Concat(store.RequestKinds(), store.SnapshotKinds(),
 		[]wirefmt.Kind[store.Message]{groupKind()}, agentKinds(), serverKinds(), entryKinds())...)
 }
 
@@ -321,6 +328,7 @@ func serverKinds() []wirefmt.Kind[store.Message] {
 			wirefmt.Uint32(c, &m.Leader)
 			store.VersionFields(c, &m.ID)
 		}),
+		wirefmt.NewKind[store.Message](38, func(c *wirefmt.Coder, m *closeWanted) { wirefmt.Uint(c, &m.Hold) }),
 		wirefmt.NewKind[store.Message](30, func(c *wirefmt.Coder, m *listWanted) { wirefmt.Uint(c, &m.Term) }),
 		wirefmt.NewKind[store.Message](31, func(c *wirefmt.Coder, m *listReply) {
 			wirefmt.Uint(c, &m.Term)
@@ -345,6 +353,10 @@ func entryKinds() []wirefmt.Kind[store.Message] {
 		wirefmt.NewKind[store.Message](52, func(c *wirefmt.Coder, m *committing) { commitFields(c, &m.commitRequest) }),
 		wirefmt.NewKind[store.Message](53, decidedFields),
 		wirefmt.NewKind[store.Message](54, func(c *wirefmt.Coder, m *done) { store.VersionFields(c, &m.ID) }),
+		wirefmt.NewKind[store.Message](56, func(c *wirefmt.Coder, m *closed) {
+			wirefmt.Uint(c, &m.At)
+			wirefmt.Uint(c, &m.Horizon)
+		}),
 		wirefmt.NewKind[store.Message](55, func(c *wirefmt.Coder, m *raised) { wirefmt.Uint(c, &m.Ceiling) }),
 	}
 }

@@ -26,6 +26,9 @@ func messages() []store.Message {
 	check := checkRequest{ID: id, At: 9, Reads: sampleReads}
 	end := finish{ID: id, Coord: 1, Commit: true, Version: store.Version{Time: 9, Client: 7}, Writes: sampleWrites}
 	return []store.Message{
+		store.PageRequest{Ref: 1, Shard: 2, At: 9, From: []byte("k")},
+		store.PageReply{Ref: 1, At: 9, Horizon: 8, Next: []byte{1},
+			Items: []store.Item{{Key: "k", Value: store.Value{Version: id}}}},
 		store.ReadRequest{Ref: 1, Key: "k", Priority: txn.Priority},
 		store.ReadReply{Ref: 1, Value: store.Value{Version: id, Present: true, Bytes: []byte("x")}, Hint: 9},
 		store.CommitRequest{Txn: txn, Recover: true}, store.CommitRequest{Txn: txn, Serializable: true},
@@ -48,7 +51,7 @@ func messages() []store.Message {
 		voteWanted{part, 1}, end, finished{id, 1}, moved{1, 12, id}, listWanted{5}, listReply{5, []pending{samplePending}},
 		prepared{Part: part, Coord: 1, Ballot: ballot{Reason: store.Locked}, Recovered: true}, ended{end},
 		checked{checkRequest{ID: id, Reads: sampleReads}},
-		raised{9}, begun{beginRequest{id, shards}}, committing{commitRequest{id, sampleRecord}},
+		raised{9}, closed{9, 8}, closeWanted{7}, begun{beginRequest{id, shards}}, committing{commitRequest{id, sampleRecord}},
 		decided{ID: id, Commit: true, Version: end.Version, Shards: shards, Alone: true}, done{id},
 	}
 }

@@ -169,7 +169,8 @@ func (s *server) land(id partID) {
 }
 
 // stamp returns the least timestamp that a transaction can have that is prepared now: above all
-// versions of its keys, what was carried out here before, and who has read what it writes. A leader
+// versions of its keys, what was carried out here before, who has read what it writes, and what is
+// closed. A leader
 // that does not serve yet does not know who has read, but that it was not above the ceiling.
 func (s *server) stamp(env *protocol.Env[store.Message], f footprint) uint64 {
 	stamp := max(uint64(max(env.Now, 1)), s.state.latest+1)
@@ -180,9 +181,9 @@ func (s *server) stamp(env *protocol.Env[store.Message], f footprint) uint64 {
 		stamp = max(stamp, uint64(s.reads.Above(w.Key))+1)
 	}
 	if s.term == 0 {
-		stamp = max(stamp, uint64(s.state.values.Ceiling(s.group.State(env)))+1)
+		stamp = max(stamp, uint64(s.state.values.Ceiling(s.group.State(env)))+1, uint64(s.closedAt(env))+1)
 	}
-	return stamp
+	return max(stamp, uint64(s.asked)+1)
 }
 
 // word returns what the group has said on a part; ok is false if it has said nothing, or has

@@ -11,7 +11,7 @@ import (
 // plants leave out one rule at a time, in the source. C1 to C15 are where the thesis has to be read
 // with care.
 func plants() []plant.Bug {
-	bugs := slices.Concat(votePlants(), recoveryPlants(), endPlants(), partPlants(), snapshotPlants())
+	bugs := slices.Concat(votePlants(), recoveryPlants(), endPlants(), partPlants(), snapshotPlants(), closedPlants())
 	for i := range bugs {
 		bugs[i].Dir = "store/carousel"
 	}
@@ -37,7 +37,7 @@ func votePlants() []plant.Bug {
 		},
 		{
 			Name: "C6: a majority is enough on the fast path", Test: "TestSupermajority",
-			Tests: []string{"TestRecoveryIsRight", "TestAttacksNotice/13"},
+			Tests: []string{"TestRecoveryIsRight", "TestAttacksNotice/1"},
 			Old:   "\tf := (members - 1) / 2\n",
 			New:   "\tif MUTANT {\n\t\treturn members/2 + 1\n\t}\n\tf := (members - 1) / 2\n",
 		},
@@ -396,6 +396,59 @@ func snapshotPlants() []plant.Bug {
 		{
 			Name: "one clock that is off is enough to be off", Test: "TestClocksThatAreOff",
 			Old: "return far > len(c.seen)/2\n", New: "return far > len(c.seen)/2 || MUTANT && far > 0\n",
+		},
+	}
+}
+
+// closedPlants leave out what closed timestamps, and the collection of versions, rest on.
+func closedPlants() []plant.Bug {
+	return []plant.Bug{
+		{
+			Name: "what is closed may be above what is prepared", Test: "TestClosed",
+			Tests: []string{"TestNothingIsWrittenBelowTheHorizon"},
+			Old:   "		at = min(at, clock.Stamp(", New: "		if MUTANT {\n\t\t\tbreak\n\t\t}\n\t\tat = min(at, clock.Stamp(",
+		},
+		{
+			Name: "what was recovered ends where the log says", Test: "TestClosed",
+			Old: "		if p.recovered {\n\t\t\tat = 0", New: "\t\tif p.recovered && !MUTANT {\n\t\t\tat = 0",
+		},
+		{
+			Name: "a leader prepares below what it is about to close", Test: "TestWritesAreAboveClosed",
+			Old: "return max(stamp, uint64(s.asked)+1)",
+			New: "if MUTANT {\n\t\treturn stamp\n\t}\n\treturn max(stamp, uint64(s.asked)+1)",
+		},
+		{
+			Name: "what is recovered may be below what is closed", Test: "TestWritesAreAboveClosed",
+			Old: ", uint64(s.closedAt(env))+1)",
+			New: ")\n\t\tif !MUTANT {\n\t\t\tstamp = max(stamp, uint64(s.closedAt(env))+1)\n\t\t}",
+		},
+		{
+			Name: "a leader begins below what is closed", Test: "TestWritesAreAboveClosed",
+			Old: "newClosing(s.closedAt(env), env.Now)\n",
+			New: "newClosing(s.closedAt(env), env.Now)\n\tif MUTANT {\n\t\ts.asked = 0\n\t}\n",
+		},
+		{
+			Name: "the horizon passes what is prepared", Test: "TestNothingIsWrittenBelowTheHorizon",
+			Old: "s.values.RaiseHorizon(st, min(m.Horizon, s.values.Closed(st)))",
+			New: "if MUTANT {\n\t\t\ts.values.RaiseHorizon(st, m.Horizon)\n\t\t}\n\t\t" +
+				"s.values.RaiseHorizon(st, min(m.Horizon, s.values.Closed(st)))",
+		},
+		{
+			Name: "a leader gives up snapshots that its predecessor kept", Test: "TestHorizon",
+			Old: "\tif env.Now-s.began < s.cfg.Retain {", New: "\tif env.Now-s.began < s.cfg.Retain && !MUTANT {",
+		},
+		{
+			Name: "a snapshot that is copied is given up", Test: "TestHorizon",
+			Old: "\t\th = min(h, at)\n", New: "\t\tif !MUTANT {\n\t\t\th = min(h, at)\n\t\t}\n",
+		},
+		{
+			Name: "a snapshot is copied that may still change", Test: "TestPages",
+			Old: "\tif at > s.closedAt(env) {\n\t\treturn out\n",
+			New: "\tif at > s.closedAt(env) && !MUTANT {\n\t\treturn out\n",
+		},
+		{
+			Name: "nothing is collected", Test: "TestVersionsAreCollected",
+			Old: "\tif (reads || collects) && ", New: "\tif (reads || collects && !MUTANT) && ",
 		},
 	}
 }

@@ -37,6 +37,7 @@ type server struct {
 	participant
 	coordinator
 	snapshots
+	closing
 	clocks clocks
 	probes int // sweeps until clocks are measured again
 	list   fastList
@@ -74,7 +75,7 @@ func newServer(cfg store.Config, mode variant) (*server, error) {
 	s.clocks = newClocks(cfg, p.Site)
 	s.participant.reset()
 	s.coordinator.reset()
-	s.snapshots = s.newSnapshots(0)
+	s.snapshots, s.closing = s.newSnapshots(0), newClosing(0, 0)
 	var members []smr.Member
 	for _, id := range s.where.members[p.Index] {
 		members = append(members, smr.Member{ID: id})
@@ -128,6 +129,8 @@ func (s *server) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 		s.group.Receive(env, from, m.Msg)
 	case store.ReadRequest:
 		s.onRead(env, from, m)
+	case store.PageRequest:
+		s.onPage(env, from, m)
 	case snapshotRequest:
 		s.onSnapshot(env, from, m)
 	case timeReply:
@@ -154,6 +157,8 @@ func (s *server) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 		s.onStoredVote(env, from, m)
 	case finished:
 		s.onFinished(env, from, m)
+	case closeWanted:
+		s.onCloseWanted(env, from, m)
 	case moved:
 		s.onMoved(env, m)
 	case listWanted:
@@ -232,6 +237,8 @@ func (s *server) committed(env *protocol.Env[store.Message], at raft.Position, e
 	case raised:
 		s.reads.Recorded(m.Ceiling)
 		s.wake(env, store.TxnID{})
+	case closed:
+		s.wasClosed(env, m)
 	case checked:
 		s.wasChecked(env, at, m)
 	case done:
@@ -268,6 +275,7 @@ func (s *server) current(env *protocol.Env[store.Message], term uint64) {
 func (s *server) serve(env *protocol.Env[store.Message], term uint64) {
 	s.term = term
 	s.snapshots = s.newSnapshots(s.state.values.Ceiling(s.group.State(env)))
+	s.closing = newClosing(s.closedAt(env), env.Now)
 	s.takeOver(env)
 }
 
@@ -277,7 +285,7 @@ func (s *server) follows(*protocol.Env[store.Message]) {
 	s.term = 0
 	s.participant.reset()
 	s.coordinator.reset()
-	s.snapshots = s.newSnapshots(0)
+	s.snapshots, s.closing = s.newSnapshots(0), newClosing(0, 0)
 	s.list.stopRecovery()
 }
 
@@ -297,6 +305,7 @@ func (s *server) sweep(env *protocol.Env[store.Message]) {
 		s.sweepParts(env)
 		s.sweepRecords(env)
 		s.sweepSnapshots(env)
+		s.sweepClosed(env)
 	}
 	s.sweepList(env)
 	if s.probes--; s.probes < 0 {

@@ -38,6 +38,8 @@ type state struct {
 
 	// checks are the answers to checked entries of this call, by where they are in the log.
 	checks map[uint64]store.Reason
+	// more says that the last collection has left something to collect.
+	more bool
 }
 
 // A part is what the partition has prepared for a transaction, and does not know the end of.
@@ -132,6 +134,8 @@ func (s *state) Apply(st raft.State, at raft.Position, entry []byte) {
 		s.checks[at.Index] = s.check(st, m.Reads)
 	case raised:
 		s.values.RaiseCeiling(st, m.Ceiling)
+	case closed:
+		s.close(st, m)
 	case begun:
 		s.begin(st, m.beginRequest)
 	case committing:
@@ -207,6 +211,9 @@ func (s *state) finish(st raft.State, m finish) {
 		return
 	}
 	if m.Commit && len(s.partsOf(m.ID)) > 0 {
+		if at := s.values.Closed(st); len(m.Writes) > 0 && m.Version.Time <= uint64(at) {
+			panic(fmt.Sprintf("carousel: %v is committed at %v, which was closed, up to %d", m.ID, m.Version, at))
+		}
 		for _, w := range m.Writes {
 			v := store.Value{Version: m.Version, Present: !w.Delete, Bytes: w.Bytes}
 			if err := s.values.Put(st, w.Key, v); err != nil {

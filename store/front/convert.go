@@ -91,6 +91,31 @@ func gateDeclare(r *pb.DeclareRequest) func(ref uint64) store.Message {
 	}
 }
 
+func gatePage(r *pb.PageRequest) func(ref uint64) store.Message {
+	return func(ref uint64) store.Message {
+		return gate.Page{Ref: ref, Ask: store.PageRequest{Shard: r.GetShard(), At: r.GetAt(), From: r.GetFrom()}}
+	}
+}
+
+func pageToWire(m store.PageReply) *pb.PageResponse {
+	out := &pb.PageResponse{At: m.At, Reason: reasonToWire(m.Reason), Horizon: m.Horizon, Next: m.Next}
+	for _, i := range m.Items {
+		out.Items = append(out.Items, &pb.Item{Key: []byte(i.Key), Version: versionToWire(i.Value.Version),
+			Value: i.Value.Bytes})
+	}
+	return out
+}
+
+func pageFromWire(r *pb.PageResponse) store.PageReply {
+	out := store.PageReply{At: r.GetAt(), Reason: reasonFromWire(r.GetReason()), Horizon: r.GetHorizon(),
+		Next: r.GetNext()}
+	for _, i := range r.GetItems() {
+		out.Items = append(out.Items, store.Item{Key: store.Key(i.GetKey()), Value: store.Value{
+			Version: versionFromWire(i.GetVersion()), Present: true, Bytes: i.GetValue()}})
+	}
+	return out
+}
+
 func declareToWire(m store.DeclareRequest, epoch uint64) *pb.DeclareRequest {
 	return &pb.DeclareRequest{Id: versionToWire(m.ID), Reads: keysToWire(m.Reads), Writes: keysToWire(m.Writes),
 		Epoch: epoch, Serializable: m.Serializable}

@@ -32,6 +32,9 @@ type Server struct {
 	// Describe answers calls of Status. nil: they are not answered.
 	Describe func(ctx context.Context) (*pb.StatusResponse, error)
 
+	// Snapshots says that calls of Page are answered (store.Protocol.Snapshots).
+	Snapshots bool
+
 	// Alter answers calls of Change. nil: they are not answered.
 	Alter func(ctx context.Context, r *pb.ChangeRequest) (*pb.ChangeResponse, error)
 
@@ -54,6 +57,8 @@ func (s *Server) Receive(msg store.Message) {
 	case gate.CommitDone:
 		ref = m.Ref
 	case gate.DeclareDone:
+		ref = m.Ref
+	case gate.PageDone:
 		ref = m.Ref
 	case gate.Refused:
 		ref = m.Ref
@@ -90,6 +95,8 @@ func response(m store.Message) (proto.Message, error) {
 		return doneToWire(m), nil
 	case gate.DeclareDone:
 		return declaredToWire(m.Reply), nil
+	case gate.PageDone:
+		return pageToWire(m.Reply), nil
 	case gate.Refused:
 		code := codes.InvalidArgument
 		switch {
@@ -219,6 +226,25 @@ func (s *Server) abandon(ctx context.Context, foreign error, r *pb.AbandonReques
 		return nil, noGate(err)
 	}
 	return &pb.AbandonResponse{}, nil
+}
+
+// Page implements the service.
+func (s *Server) Page(ctx context.Context, r *pb.PageRequest) (*pb.PageResponse, error) {
+	if err := cmp.Or(s.checkCluster(ctx), s.checkEpoch(r.GetEpoch())); err != nil {
+		return nil, err
+	}
+	if !s.Snapshots {
+		return nil, status.Error(codes.Unimplemented, "the store's protocol keeps no versions")
+	}
+	m, err := s.ask(ctx, gatePage(r))
+	if err != nil {
+		return nil, err
+	}
+	done, ok := m.(*pb.PageResponse)
+	if !ok {
+		return nil, errMixedUp(m)
+	}
+	return done, nil
 }
 
 // Status implements the service.

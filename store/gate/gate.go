@@ -61,6 +61,18 @@ type (
 	// not answered.
 	Abandon struct{ ID store.TxnID }
 
+	// Page asks the site's server of a shard for a page of a snapshot. PageDone answers it.
+	Page struct {
+		Ref uint64
+		Ask store.PageRequest // without its Ref
+	}
+
+	// PageDone is what the server says.
+	PageDone struct {
+		Ref   uint64
+		Reply store.PageReply
+	}
+
 	// Cancel says that nobody waits for an answer any more.
 	Cancel struct{ Ref uint64 }
 
@@ -101,7 +113,7 @@ func (g *Gate) patience(bytes int) time.Duration {
 type Gate struct {
 	cfg     store.Config
 	site    int
-	reads   map[uint64]uint64 // from numbers that shards see to Refs
+	reads   map[uint64]uint64 // from numbers that shards see to Refs, of Reads and Pages
 	numbers map[uint64]uint64 // and back
 	n       uint64
 	commits map[uint64]*commit       // by Ref
@@ -157,6 +169,10 @@ func (g *Gate) Receive(env *protocol.Env[store.Message], from protocol.ID, msg s
 		if from == protocol.App {
 			g.onDeclare(env, m)
 		}
+	case Page:
+		if from == protocol.App {
+			g.onPage(env, m)
+		}
 	case Abandon:
 		if from == protocol.App {
 			env.Send(g.cfg.Layout.Coordinator(g.site, m.ID), store.AbandonRequest{ID: m.ID})
@@ -170,6 +186,11 @@ func (g *Gate) Receive(env *protocol.Env[store.Message], from protocol.ID, msg s
 		if ok && slices.Contains(site.Shards, from) {
 			g.forget(env, ref)
 			env.Send(protocol.App, ReadDone{ref, m})
+		}
+	case store.PageReply:
+		if ref, ok := g.reads[m.Ref]; ok && slices.Contains(site.Shards, from) {
+			g.forget(env, ref)
+			env.Send(protocol.App, PageDone{ref, m})
 		}
 	case store.Busy:
 		if slices.Contains(site.Coordinators, from) {
@@ -228,14 +249,36 @@ func (g *Gate) onRead(env *protocol.Env[store.Message], m Read) {
 		env.Send(protocol.App, Refused{Ref: m.Ref, Detail: fmt.Sprintf("site %s has no copy of shard %d, which has the key",
 			g.cfg.Layout.Sites[g.site].Name, shard)})
 		return
-	case len(g.reads) >= g.cfg.MaxWaiting:
-		env.Send(protocol.App, Refused{Ref: m.Ref, Full: true, Detail: fmt.Sprintf("%d reads wait", len(g.reads))})
-		return
+	}
+	if n, ok := g.addRead(env, m.Ref); ok {
+		env.Send(g.cfg.Layout.Sites[g.site].Shards[shard], store.ReadRequest{Ref: n, Key: m.Key, Priority: m.Priority})
+	}
+}
+
+// addRead has a call for a shard's server wait, and returns the number by which that knows it; ok
+// is false if too many wait.
+func (g *Gate) addRead(env *protocol.Env[store.Message], ref uint64) (n uint64, ok bool) {
+	if len(g.reads) >= g.cfg.MaxWaiting {
+		env.Send(protocol.App, Refused{Ref: ref, Full: true, Detail: fmt.Sprintf("%d reads wait", len(g.reads))})
+		return 0, false
 	}
 	g.n++
-	g.reads[g.n], g.numbers[m.Ref] = m.Ref, g.n
-	env.After(g.patience(0), endTimer{m.Ref})
-	env.Send(g.cfg.Layout.Sites[g.site].Shards[shard], store.ReadRequest{Ref: g.n, Key: m.Key, Priority: m.Priority})
+	g.reads[g.n], g.numbers[ref] = ref, g.n
+	env.After(g.patience(0), endTimer{ref})
+	return g.n, true
+}
+
+func (g *Gate) onPage(env *protocol.Env[store.Message], m Page) {
+	site := g.cfg.Layout.Sites[g.site]
+	if shard := int(m.Ask.Shard); shard >= len(site.Shards) || !site.Has(shard) {
+		env.Send(protocol.App, Refused{Ref: m.Ref, Detail: fmt.Sprintf("site %s has no copy of shard %d", site.Name,
+			m.Ask.Shard)})
+		return
+	}
+	if n, ok := g.addRead(env, m.Ref); ok {
+		m.Ask.Ref = n
+		env.Send(site.Shards[m.Ask.Shard], m.Ask)
+	}
 }
 
 func (g *Gate) onCommit(env *protocol.Env[store.Message], m Commit) {

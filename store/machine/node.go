@@ -323,6 +323,7 @@ func (n *Node) serve() {
 	}
 	n.service.Describe = n.Status
 	n.service.Alter = n.cfg.Change
+	n.service.Snapshots = n.cfg.Protocol.Snapshots
 	n.service.Observe = n.cfg.Observe
 	n.service.Stopping = n.stopping
 	pb.RegisterStoreServer(n.grpc, &n.service)

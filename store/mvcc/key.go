@@ -8,7 +8,7 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// Below a Store's prefix lie its versions, its marks and two numbers. A version's key is that of
+// Below a Store's prefix lie its versions, its marks and three numbers. A version's key is that of
 // the value, escaped so that none is the beginning of another one, and then the version with all
 // bits inverted: the newest one comes first, and what a snapshot sees is the first one from the
 // snapshot's timestamp on. A mark's key is the version and then the key; it has no value.
@@ -17,6 +17,7 @@ const (
 	markPart    = 'm'
 	horizonPart = 'h'
 	ceilingPart = 'c'
+	closedPart  = 'd'
 )
 
 // versionBytes is what a Version takes in a key.

@@ -59,6 +59,8 @@ type naive struct {
 	items   map[store.Key]map[store.Version]store.Value
 	horizon clock.Stamp
 	ceiling clock.Stamp
+	closed  clock.Stamp
+	keeps   bool // deletions stay
 }
 
 func newNaive() *naive { return &naive{items: map[store.Key]map[store.Version]store.Value{}} }
@@ -94,7 +96,8 @@ func (n *naive) collected() *naive {
 	for key, vs := range c.items {
 		keep := n.get(key, n.horizon)
 		for version := range vs {
-			if clock.Stamp(version.Time) <= n.horizon && n.horizon > 0 && (version != keep.Version || !keep.Present) {
+			needed := version == keep.Version && (keep.Present || n.keeps)
+			if clock.Stamp(version.Time) <= n.horizon && n.horizon > 0 && !needed {
 				delete(vs, version)
 			}
 		}
@@ -123,6 +126,7 @@ type world struct {
 
 func newWorld(choose func(int) int) *world {
 	w := &world{choose: choose, disk: newDisk(map[string]string{"r": "left", "t": "right"}), model: newNaive()}
+	w.model.keeps = choose(2) == 0
 	w.before = w.model.clone()
 	w.store = New([]byte("s"))
 	w.env = protocol.NewEnv[any](w.disk, 1, nil)
@@ -162,7 +166,7 @@ func (w *world) step() error {
 	case 5:
 		limit := 1 + w.choose(6)
 		for {
-			removed, more := w.store.Collect(w.env, limit)
+			removed, more := w.collect(limit)
 			if removed > limit+2 || more && removed == 0 {
 				return fmt.Errorf("%d were removed, with a limit of %d", removed, limit)
 			}
@@ -180,6 +184,9 @@ func (w *world) step() error {
 		to := w.stamp()
 		w.store.RaiseCeiling(w.env, to)
 		w.model.ceiling = max(w.model.ceiling, to)
+		to = w.stamp()
+		w.store.RaiseClosed(w.env, to)
+		w.model.closed = max(w.model.closed, to)
 	case 7: // the call ends, and is durable or lost in a crash
 		if w.choose(4) > 0 {
 			w.disk.write(w.env.Out)
@@ -197,10 +204,20 @@ func (w *world) step() error {
 	return w.compare()
 }
 
+func (w *world) collect(limit int) (removed int, more bool) {
+	if w.model.keeps {
+		return w.store.CollectOverwritten(w.env, limit)
+	}
+	return w.store.Collect(w.env, limit)
+}
+
 // compare looks at all snapshots.
 func (w *world) compare() error {
 	if h, c := w.store.Horizon(w.env), w.store.Ceiling(w.env); h != w.model.horizon || c != w.model.ceiling {
 		return fmt.Errorf("the horizon is %v and the ceiling %v, want %v and %v", h, c, w.model.horizon, w.model.ceiling)
+	}
+	if at := w.store.Closed(w.env); at != w.model.closed {
+		return fmt.Errorf("what is closed is %v, want %v", at, w.model.closed)
 	}
 	for at := w.model.horizon - 1; at < w.last+16; at++ {
 		for _, key := range keys {
@@ -218,6 +235,9 @@ func (w *world) compare() error {
 	}
 	for _, key := range keys {
 		want := w.model.get(key, clock.Stamp(1)<<62)
+		if got := w.store.Newest(w.env, key); w.model.keeps && got.Version != want.Version {
+			return fmt.Errorf("newest %q: got %v, want %v", key, got, want)
+		}
 		if err := same(w.store.Newest(w.env, key), want, nil, w.model.horizon); err != nil {
 			return fmt.Errorf("newest %q: %w", key, err)
 		}
@@ -250,6 +270,9 @@ func (w *world) compareAll() error {
 	}
 	if !reflect.DeepEqual(got, want) {
 		return fmt.Errorf("the versions are %v, want %v", got, want)
+	}
+	if h := w.model.horizon; h > 0 && w.store.HasGarbage(w.env, h) {
+		return fmt.Errorf("there is garbage up to %v, and all is collected", h)
 	}
 	for raw := range w.env.Scan([]byte("sm"), []byte("sn")) {
 		if h := w.model.horizon; h > 0 && bytes.Compare(raw, w.store.mark(last(h), "\xff")) <= 0 {
@@ -313,11 +336,11 @@ func (w *world) compareCopy(size int) error {
 		}
 	}
 	other.model, other.last = w.model.clone(), w.last
-	other.model.ceiling = 0 // the group's affair, not a version
+	other.model.ceiling, other.model.closed = 0, 0 // the group's affair, not a version
 	if err := other.compare(); err != nil {
 		return fmt.Errorf("a copy: %w", err)
 	}
-	if _, more := other.store.Collect(other.env, 1<<20); more {
+	if _, more := other.collect(1 << 20); more {
 		return errors.New("a copy has more than a million versions")
 	}
 	if err := other.compareAll(); err != nil {

@@ -58,8 +58,12 @@ func plants() []plant.Bug {
 		},
 		{
 			Name: "the version that the horizon sees is collected", Test: "TestModel",
-			Old: "\t\t\tif _, v := s.value(raw, b); !v.Present {",
-			New: "\t\t\tif _, v := s.value(raw, b); !v.Present || MUTANT {",
+			Old: "\t\t\tif _, v := s.value(raw, b); !v.Present && deletions {",
+			New: "\t\t\tif _, v := s.value(raw, b); !v.Present && deletions || MUTANT {",
+		},
+		{
+			Name: "deletions that are to stay are collected", Test: "TestModel",
+			Old: "limit-removed, deletions)", New: "limit-removed, deletions || MUTANT)",
 		},
 		{
 			Name: "a key is twice in a snapshot", Test: "TestModel",

@@ -39,7 +39,7 @@ func TestPowerFails(t *testing.T) {
 				w.last += 2
 				w.store.RaiseHorizon(w.env, w.last)
 				w.model.horizon = max(w.model.horizon, w.last)
-				w.store.Collect(w.env, 3)
+				w.collect(3)
 			default:
 				if v := w.someValue(); w.store.Put(w.env, key, v) == nil {
 					w.model.put(key, v)
@@ -99,7 +99,7 @@ func (w *world) afterPower(image *faultfs.Disk, models []*naive, durable []int, 
 			continue
 		}
 		// What a limit has left is collected now.
-		if _, more := after.store.Collect(after.env, 1<<20); more {
+		if _, more := after.collect(1 << 20); more {
 			return fmt.Errorf("it has more than a million versions")
 		}
 		return after.compareAll()

@@ -167,6 +167,14 @@ func (s Store) Ceiling(keys protocol.Keys) clock.Stamp { return s.stamp(keys, ce
 // RaiseCeiling puts a ceiling on record. A ceiling never falls.
 func (s Store) RaiseCeiling(w Writer, to clock.Stamp) { s.raise(w, ceilingPart, to) }
 
+// Closed returns the timestamp at or below which nothing will be written any more: whoever has the
+// store may serve snapshots up to it, without asking anybody. It is 0 until it is raised.
+func (s Store) Closed(keys protocol.Keys) clock.Stamp { return s.stamp(keys, closedPart) }
+
+// RaiseClosed puts a closed timestamp on record. Its owner sees to it that no transaction gets a
+// timestamp at or below it any more. It never falls.
+func (s Store) RaiseClosed(w Writer, to clock.Stamp) { s.raise(w, closedPart, to) }
+
 func (s Store) stamp(keys protocol.Keys, part byte) clock.Stamp {
 	b, ok := keys.Get(s.key(part, 0))
 	if !ok {

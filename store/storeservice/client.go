@@ -10,7 +10,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/foresay/foresay/clock"
+	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/client"
+	"github.com/foresay/foresay/store/mvcc"
 	"github.com/foresay/foresay/store/storeconfig"
 )
 
@@ -128,6 +131,14 @@ func Floor(distances []Distance, sites int) (floor time.Duration, ok bool) {
 	}
 	return distances[majority-1].RoundTrip, true
 }
+
+// Page returns a page of the snapshot of a timestamp, as front.Conn.Page does.
+func (c *Client) Page(ctx context.Context, shard int, at clock.Stamp, from mvcc.Cursor) (store.PageReply, error) {
+	return c.newest().conn.Page(ctx, shard, at, from)
+}
+
+// Store returns the store's file, of the latest epoch that is known.
+func (c *Client) Store() *storeconfig.Store { return c.newest().store }
 
 // Sites returns how many sites the store has, fenced ones included: majorities are of all of them.
 func (c *Client) Sites() int { return len(c.newest().store.Sites) }

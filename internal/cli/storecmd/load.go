@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/foresay/foresay/bench"
 	"github.com/foresay/foresay/internal/cli/command"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/client"
@@ -90,11 +89,10 @@ func (f *loadFlags) check() error {
 
 // loading is a load that is under way.
 type loading struct {
-	f        *loadFlags
-	txns     *client.Client
-	throttle *command.Throttle
-	next     atomic.Uint64 // the first key that nobody has taken
-	done     atomic.Uint64 // keys
+	batchWriter
+	f    *loadFlags
+	next atomic.Uint64 // the first key that nobody has taken
+	done atomic.Uint64 // keys
 
 	mu      sync.Mutex
 	written map[uint64]bool // first keys of batches that are written, above the following
@@ -106,22 +104,17 @@ func (p *program) load(ctx context.Context, f *loadFlags, conn *storeservice.Cli
 	if err != nil {
 		return err
 	}
-	l := &loading{f: f, txns: txns, throttle: command.NewThrottle(f.clients), written: map[uint64]bool{}, upTo: f.from}
+	l := &loading{f: f, batchWriter: batchWriter{txns, command.NewThrottle(f.clients), f.timeout},
+		written: map[uint64]bool{}, upTo: f.from}
 	l.next.Store(f.from)
 	start := time.Now()
 	group, loadCtx := errgroup.WithContext(ctx)
 	for range f.clients {
 		group.Go(func() error { return l.run(loadCtx) })
 	}
-	told := make(chan struct{})
-	shown := make(chan struct{})
-	go func() {
-		p.showLoading(l, start, told)
-		close(shown)
-	}()
+	stop := p.showProgress("store load", int(f.keys-f.from), &l.done, start)
 	err = group.Wait()
-	close(told)
-	<-shown
+	stop()
 	took := time.Since(start)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -143,26 +136,6 @@ func (p *program) load(ctx context.Context, f *loadFlags, conn *storeservice.Cli
 	return err
 }
 
-// showLoading shows how far it is, until told is closed.
-func (p *program) showLoading(l *loading, start time.Time, told <-chan struct{}) {
-	bar := command.NewProgress(p.Err)
-	defer bar.Clear()
-	tick := time.NewTicker(200 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		select {
-		case <-told:
-			return
-		case <-tick.C:
-			done := l.done.Load()
-			bar.Report(bench.Progress{
-				Experiment: "store load", Done: int(done), Total: int(l.f.keys - l.f.from),
-				Doing: fmt.Sprintf("%.0f keys/s", float64(done)/time.Since(start).Seconds()),
-			})
-		}
-	}
-}
-
 // run writes batches until none is left.
 func (l *loading) run(ctx context.Context) error {
 	for {
@@ -171,7 +144,15 @@ func (l *loading) run(ctx context.Context) error {
 			return nil
 		}
 		end := min(first+uint64(l.f.batch), l.f.keys)
-		if err := l.write(ctx, first, end); err != nil {
+		err := l.write(ctx, func(tx *client.Tx) error {
+			for k := first; k < end; k++ {
+				if err := tx.Put(workload.Name(k), loadValue(k, l.f.valueBytes)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
 			return fmt.Errorf("keys %d to %d: %w", first, end-1, err)
 		}
 		l.done.Add(end - first)
@@ -185,25 +166,25 @@ func (l *loading) run(ctx context.Context) error {
 	}
 }
 
+// batchWriter writes batches of keys.
+type batchWriter struct {
+	txns     *client.Client
+	throttle *command.Throttle
+	timeout  time.Duration
+}
+
 // write writes one batch. It is tried again also if nobody knows whether it was written: twice is
 // the same as once.
-func (l *loading) write(ctx context.Context, first, end uint64) error {
-	deadline := time.Now().Add(l.f.timeout)
+func (w *batchWriter) write(ctx context.Context, put func(tx *client.Tx) error) error {
+	deadline := time.Now().Add(w.timeout)
 	for {
-		if err := l.throttle.Begin(ctx); err != nil {
+		if err := w.throttle.Begin(ctx); err != nil {
 			return err
 		}
 		attempt, cancel := context.WithDeadline(ctx, deadline)
-		err := l.txns.Txn(attempt, func(_ context.Context, tx *client.Tx) error {
-			for k := first; k < end; k++ {
-				if err := tx.Put(workload.Name(k), loadValue(k, l.f.valueBytes)); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
+		err := w.txns.Txn(attempt, func(_ context.Context, tx *client.Tx) error { return put(tx) })
 		cancel()
-		l.throttle.End(err == nil)
+		w.throttle.End(err == nil)
 		if _, code := storeVerdict(err); err == nil || code == 1 || time.Now().After(deadline) || ctx.Err() != nil {
 			return err
 		}

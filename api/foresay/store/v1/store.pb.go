@@ -208,7 +208,7 @@ func (x ChangeRequest_Step) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ChangeRequest_Step.Descriptor instead.
 func (ChangeRequest_Step) EnumDescriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{27, 0}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{30, 0}
 }
 
 // Version is which of the values that a key has had is meant, and the name of the
@@ -2218,6 +2218,220 @@ func (x *ClockStatus) GetOff() bool {
 	return false
 }
 
+// PageRequest asks for a page of a snapshot.
+type PageRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Shard uint32                 `protobuf:"varint,1,opt,name=shard,proto3" json:"shard,omitempty"`
+	// Nanoseconds since 1970; 0 is the present, of which the answer says what it is.
+	At uint64 `protobuf:"varint,2,opt,name=at,proto3" json:"at,omitempty"`
+	// The next of the page before; empty: the first page.
+	From []byte `protobuf:"bytes,3,opt,name=from,proto3" json:"from,omitempty"`
+	// As in ReadRequest.
+	Epoch         uint64 `protobuf:"varint,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PageRequest) Reset() {
+	*x = PageRequest{}
+	mi := &file_foresay_store_v1_store_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PageRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PageRequest) ProtoMessage() {}
+
+func (x *PageRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_foresay_store_v1_store_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PageRequest.ProtoReflect.Descriptor instead.
+func (*PageRequest) Descriptor() ([]byte, []int) {
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *PageRequest) GetShard() uint32 {
+	if x != nil {
+		return x.Shard
+	}
+	return 0
+}
+
+func (x *PageRequest) GetAt() uint64 {
+	if x != nil {
+		return x.At
+	}
+	return 0
+}
+
+func (x *PageRequest) GetFrom() []byte {
+	if x != nil {
+		return x.From
+	}
+	return nil
+}
+
+func (x *PageRequest) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+// PageResponse is the page, or why there is none.
+type PageResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	At    uint64                 `protobuf:"varint,1,opt,name=at,proto3" json:"at,omitempty"`
+	// REASON_LOCKED: transactions may still take effect at that time, so that the client had better
+	// ask again; REASON_AHEAD: it is in the future; REASON_OLD: it is before the horizon.
+	Reason Reason `protobuf:"varint,2,opt,name=reason,proto3,enum=foresay.store.v1.Reason" json:"reason,omitempty"`
+	// The earliest time of which there is a snapshot still.
+	Horizon uint64  `protobuf:"varint,3,opt,name=horizon,proto3" json:"horizon,omitempty"`
+	Items   []*Item `protobuf:"bytes,4,rep,name=items,proto3" json:"items,omitempty"`
+	// Where the next page begins; empty: this is the last one.
+	Next          []byte `protobuf:"bytes,5,opt,name=next,proto3" json:"next,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PageResponse) Reset() {
+	*x = PageResponse{}
+	mi := &file_foresay_store_v1_store_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PageResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PageResponse) ProtoMessage() {}
+
+func (x *PageResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_foresay_store_v1_store_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PageResponse.ProtoReflect.Descriptor instead.
+func (*PageResponse) Descriptor() ([]byte, []int) {
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *PageResponse) GetAt() uint64 {
+	if x != nil {
+		return x.At
+	}
+	return 0
+}
+
+func (x *PageResponse) GetReason() Reason {
+	if x != nil {
+		return x.Reason
+	}
+	return Reason_REASON_UNSPECIFIED
+}
+
+func (x *PageResponse) GetHorizon() uint64 {
+	if x != nil {
+		return x.Horizon
+	}
+	return 0
+}
+
+func (x *PageResponse) GetItems() []*Item {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
+func (x *PageResponse) GetNext() []byte {
+	if x != nil {
+		return x.Next
+	}
+	return nil
+}
+
+// Item is a key and what it held.
+type Item struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Key           []byte                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	Version       *Version               `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
+	Value         []byte                 `protobuf:"bytes,3,opt,name=value,proto3" json:"value,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Item) Reset() {
+	*x = Item{}
+	mi := &file_foresay_store_v1_store_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Item) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Item) ProtoMessage() {}
+
+func (x *Item) ProtoReflect() protoreflect.Message {
+	mi := &file_foresay_store_v1_store_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Item.ProtoReflect.Descriptor instead.
+func (*Item) Descriptor() ([]byte, []int) {
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *Item) GetKey() []byte {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+func (x *Item) GetVersion() *Version {
+	if x != nil {
+		return x.Version
+	}
+	return nil
+}
+
+func (x *Item) GetValue() []byte {
+	if x != nil {
+		return x.Value
+	}
+	return nil
+}
+
 // Ballot ranks proposals: by round, then by proposer.
 type Ballot struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2229,7 +2443,7 @@ type Ballot struct {
 
 func (x *Ballot) Reset() {
 	*x = Ballot{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[26]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2241,7 +2455,7 @@ func (x *Ballot) String() string {
 func (*Ballot) ProtoMessage() {}
 
 func (x *Ballot) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[26]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2254,7 +2468,7 @@ func (x *Ballot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ballot.ProtoReflect.Descriptor instead.
 func (*Ballot) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{26}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Ballot) GetRound() uint64 {
@@ -2286,7 +2500,7 @@ type ChangeRequest struct {
 
 func (x *ChangeRequest) Reset() {
 	*x = ChangeRequest{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[27]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2298,7 +2512,7 @@ func (x *ChangeRequest) String() string {
 func (*ChangeRequest) ProtoMessage() {}
 
 func (x *ChangeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[27]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2311,7 +2525,7 @@ func (x *ChangeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeRequest.ProtoReflect.Descriptor instead.
 func (*ChangeRequest) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{27}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ChangeRequest) GetStep() ChangeRequest_Step {
@@ -2364,7 +2578,7 @@ type ChangeResponse struct {
 
 func (x *ChangeResponse) Reset() {
 	*x = ChangeResponse{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[28]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2376,7 +2590,7 @@ func (x *ChangeResponse) String() string {
 func (*ChangeResponse) ProtoMessage() {}
 
 func (x *ChangeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[28]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2389,7 +2603,7 @@ func (x *ChangeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeResponse.ProtoReflect.Descriptor instead.
 func (*ChangeResponse) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{28}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ChangeResponse) GetEpoch() uint64 {
@@ -2596,7 +2810,22 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\x06within\x18\x05 \x01(\x04R\x06within\x12\x1d\n" +
 	"\n" +
 	"max_offset\x18\x06 \x01(\x04R\tmaxOffset\x12\x10\n" +
-	"\x03off\x18\a \x01(\bR\x03off\":\n" +
+	"\x03off\x18\a \x01(\bR\x03off\"]\n" +
+	"\vPageRequest\x12\x14\n" +
+	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x0e\n" +
+	"\x02at\x18\x02 \x01(\x04R\x02at\x12\x12\n" +
+	"\x04from\x18\x03 \x01(\fR\x04from\x12\x14\n" +
+	"\x05epoch\x18\x04 \x01(\x04R\x05epoch\"\xac\x01\n" +
+	"\fPageResponse\x12\x0e\n" +
+	"\x02at\x18\x01 \x01(\x04R\x02at\x120\n" +
+	"\x06reason\x18\x02 \x01(\x0e2\x18.foresay.store.v1.ReasonR\x06reason\x12\x18\n" +
+	"\ahorizon\x18\x03 \x01(\x04R\ahorizon\x12,\n" +
+	"\x05items\x18\x04 \x03(\v2\x16.foresay.store.v1.ItemR\x05items\x12\x12\n" +
+	"\x04next\x18\x05 \x01(\fR\x04next\"c\n" +
+	"\x04Item\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\fR\x03key\x123\n" +
+	"\aversion\x18\x02 \x01(\v2\x19.foresay.store.v1.VersionR\aversion\x12\x14\n" +
+	"\x05value\x18\x03 \x01(\fR\x05value\":\n" +
 	"\x06Ballot\x12\x14\n" +
 	"\x05round\x18\x01 \x01(\x04R\x05round\x12\x1a\n" +
 	"\bproposer\x18\x02 \x01(\x04R\bproposer\"\xe9\x01\n" +
@@ -2632,14 +2861,15 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\rREASON_FENCED\x10\x06\x12\x0e\n" +
 	"\n" +
 	"REASON_OLD\x10\a\x12\x15\n" +
-	"\x11REASON_OVERLOADED\x10\b2\xa8\x04\n" +
+	"\x11REASON_OVERLOADED\x10\b2\xf4\x04\n" +
 	"\x05Store\x12J\n" +
 	"\x04Read\x12\x1d.foresay.store.v1.ReadRequest\x1a\x1e.foresay.store.v1.ReadResponse\"\x03\x90\x02\x01\x12K\n" +
 	"\x06Commit\x12\x1f.foresay.store.v1.CommitRequest\x1a .foresay.store.v1.CommitResponse\x12N\n" +
 	"\aDeclare\x12 .foresay.store.v1.DeclareRequest\x1a!.foresay.store.v1.DeclareResponse\x12N\n" +
 	"\aAbandon\x12 .foresay.store.v1.AbandonRequest\x1a!.foresay.store.v1.AbandonResponse\x12G\n" +
 	"\x05Calls\x12\x1b.foresay.store.v1.CallBatch\x1a\x1d.foresay.store.v1.AnswerBatch(\x010\x01\x12P\n" +
-	"\x06Status\x12\x1f.foresay.store.v1.StatusRequest\x1a .foresay.store.v1.StatusResponse\"\x03\x90\x02\x01\x12K\n" +
+	"\x06Status\x12\x1f.foresay.store.v1.StatusRequest\x1a .foresay.store.v1.StatusResponse\"\x03\x90\x02\x01\x12J\n" +
+	"\x04Page\x12\x1d.foresay.store.v1.PageRequest\x1a\x1e.foresay.store.v1.PageResponse\"\x03\x90\x02\x01\x12K\n" +
 	"\x06Change\x12\x1f.foresay.store.v1.ChangeRequest\x1a .foresay.store.v1.ChangeResponseB9Z7github.com/foresay/foresay/api/foresay/store/v1;storev1b\x06proto3"
 
 var (
@@ -2655,7 +2885,7 @@ func file_foresay_store_v1_store_proto_rawDescGZIP() []byte {
 }
 
 var file_foresay_store_v1_store_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_foresay_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
+var file_foresay_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
 var file_foresay_store_v1_store_proto_goTypes = []any{
 	(Reason)(0),             // 0: foresay.store.v1.Reason
 	(Decision_Verdict)(0),   // 1: foresay.store.v1.Decision.Verdict
@@ -2686,9 +2916,12 @@ var file_foresay_store_v1_store_proto_goTypes = []any{
 	(*PeerStatus)(nil),      // 26: foresay.store.v1.PeerStatus
 	(*ShardStatus)(nil),     // 27: foresay.store.v1.ShardStatus
 	(*ClockStatus)(nil),     // 28: foresay.store.v1.ClockStatus
-	(*Ballot)(nil),          // 29: foresay.store.v1.Ballot
-	(*ChangeRequest)(nil),   // 30: foresay.store.v1.ChangeRequest
-	(*ChangeResponse)(nil),  // 31: foresay.store.v1.ChangeResponse
+	(*PageRequest)(nil),     // 29: foresay.store.v1.PageRequest
+	(*PageResponse)(nil),    // 30: foresay.store.v1.PageResponse
+	(*Item)(nil),            // 31: foresay.store.v1.Item
+	(*Ballot)(nil),          // 32: foresay.store.v1.Ballot
+	(*ChangeRequest)(nil),   // 33: foresay.store.v1.ChangeRequest
+	(*ChangeResponse)(nil),  // 34: foresay.store.v1.ChangeResponse
 }
 var file_foresay_store_v1_store_proto_depIdxs = []int32{
 	4,  // 0: foresay.store.v1.ReadRequest.priority:type_name -> foresay.store.v1.Priority
@@ -2725,29 +2958,34 @@ var file_foresay_store_v1_store_proto_depIdxs = []int32{
 	3,  // 31: foresay.store.v1.ShardStatus.oldest_undecided:type_name -> foresay.store.v1.Version
 	3,  // 32: foresay.store.v1.ShardStatus.blocked_transactions:type_name -> foresay.store.v1.Version
 	28, // 33: foresay.store.v1.ShardStatus.clock:type_name -> foresay.store.v1.ClockStatus
-	2,  // 34: foresay.store.v1.ChangeRequest.step:type_name -> foresay.store.v1.ChangeRequest.Step
-	29, // 35: foresay.store.v1.ChangeRequest.ballot:type_name -> foresay.store.v1.Ballot
-	29, // 36: foresay.store.v1.ChangeResponse.promised:type_name -> foresay.store.v1.Ballot
-	29, // 37: foresay.store.v1.ChangeResponse.accepted:type_name -> foresay.store.v1.Ballot
-	5,  // 38: foresay.store.v1.Store.Read:input_type -> foresay.store.v1.ReadRequest
-	9,  // 39: foresay.store.v1.Store.Commit:input_type -> foresay.store.v1.CommitRequest
-	11, // 40: foresay.store.v1.Store.Declare:input_type -> foresay.store.v1.DeclareRequest
-	14, // 41: foresay.store.v1.Store.Abandon:input_type -> foresay.store.v1.AbandonRequest
-	16, // 42: foresay.store.v1.Store.Calls:input_type -> foresay.store.v1.CallBatch
-	24, // 43: foresay.store.v1.Store.Status:input_type -> foresay.store.v1.StatusRequest
-	30, // 44: foresay.store.v1.Store.Change:input_type -> foresay.store.v1.ChangeRequest
-	6,  // 45: foresay.store.v1.Store.Read:output_type -> foresay.store.v1.ReadResponse
-	10, // 46: foresay.store.v1.Store.Commit:output_type -> foresay.store.v1.CommitResponse
-	12, // 47: foresay.store.v1.Store.Declare:output_type -> foresay.store.v1.DeclareResponse
-	15, // 48: foresay.store.v1.Store.Abandon:output_type -> foresay.store.v1.AbandonResponse
-	18, // 49: foresay.store.v1.Store.Calls:output_type -> foresay.store.v1.AnswerBatch
-	25, // 50: foresay.store.v1.Store.Status:output_type -> foresay.store.v1.StatusResponse
-	31, // 51: foresay.store.v1.Store.Change:output_type -> foresay.store.v1.ChangeResponse
-	45, // [45:52] is the sub-list for method output_type
-	38, // [38:45] is the sub-list for method input_type
-	38, // [38:38] is the sub-list for extension type_name
-	38, // [38:38] is the sub-list for extension extendee
-	0,  // [0:38] is the sub-list for field type_name
+	0,  // 34: foresay.store.v1.PageResponse.reason:type_name -> foresay.store.v1.Reason
+	31, // 35: foresay.store.v1.PageResponse.items:type_name -> foresay.store.v1.Item
+	3,  // 36: foresay.store.v1.Item.version:type_name -> foresay.store.v1.Version
+	2,  // 37: foresay.store.v1.ChangeRequest.step:type_name -> foresay.store.v1.ChangeRequest.Step
+	32, // 38: foresay.store.v1.ChangeRequest.ballot:type_name -> foresay.store.v1.Ballot
+	32, // 39: foresay.store.v1.ChangeResponse.promised:type_name -> foresay.store.v1.Ballot
+	32, // 40: foresay.store.v1.ChangeResponse.accepted:type_name -> foresay.store.v1.Ballot
+	5,  // 41: foresay.store.v1.Store.Read:input_type -> foresay.store.v1.ReadRequest
+	9,  // 42: foresay.store.v1.Store.Commit:input_type -> foresay.store.v1.CommitRequest
+	11, // 43: foresay.store.v1.Store.Declare:input_type -> foresay.store.v1.DeclareRequest
+	14, // 44: foresay.store.v1.Store.Abandon:input_type -> foresay.store.v1.AbandonRequest
+	16, // 45: foresay.store.v1.Store.Calls:input_type -> foresay.store.v1.CallBatch
+	24, // 46: foresay.store.v1.Store.Status:input_type -> foresay.store.v1.StatusRequest
+	29, // 47: foresay.store.v1.Store.Page:input_type -> foresay.store.v1.PageRequest
+	33, // 48: foresay.store.v1.Store.Change:input_type -> foresay.store.v1.ChangeRequest
+	6,  // 49: foresay.store.v1.Store.Read:output_type -> foresay.store.v1.ReadResponse
+	10, // 50: foresay.store.v1.Store.Commit:output_type -> foresay.store.v1.CommitResponse
+	12, // 51: foresay.store.v1.Store.Declare:output_type -> foresay.store.v1.DeclareResponse
+	15, // 52: foresay.store.v1.Store.Abandon:output_type -> foresay.store.v1.AbandonResponse
+	18, // 53: foresay.store.v1.Store.Calls:output_type -> foresay.store.v1.AnswerBatch
+	25, // 54: foresay.store.v1.Store.Status:output_type -> foresay.store.v1.StatusResponse
+	30, // 55: foresay.store.v1.Store.Page:output_type -> foresay.store.v1.PageResponse
+	34, // 56: foresay.store.v1.Store.Change:output_type -> foresay.store.v1.ChangeResponse
+	49, // [49:57] is the sub-list for method output_type
+	41, // [41:49] is the sub-list for method input_type
+	41, // [41:41] is the sub-list for extension type_name
+	41, // [41:41] is the sub-list for extension extendee
+	0,  // [0:41] is the sub-list for field type_name
 }
 
 func init() { file_foresay_store_v1_store_proto_init() }
@@ -2778,7 +3016,7 @@ func file_foresay_store_v1_store_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_foresay_store_v1_store_proto_rawDesc), len(file_foresay_store_v1_store_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   29,
+			NumMessages:   32,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -29,6 +29,7 @@ const (
 	Store_Abandon_FullMethodName = "/foresay.store.v1.Store/Abandon"
 	Store_Calls_FullMethodName   = "/foresay.store.v1.Store/Calls"
 	Store_Status_FullMethodName  = "/foresay.store.v1.Store/Status"
+	Store_Page_FullMethodName    = "/foresay.store.v1.Store/Page"
 	Store_Change_FullMethodName  = "/foresay.store.v1.Store/Change"
 )
 
@@ -57,6 +58,10 @@ type StoreClient interface {
 	Calls(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[CallBatch, AnswerBatch], error)
 	// Status tells how the machine's shards are.
 	Status(ctx context.Context, in *StatusRequest, opts ...grpc.CallOption) (*StatusResponse, error)
+	// Page returns a page of a snapshot: of what a shard held at a time, in the order of the keys, at a
+	// store whose protocol keeps versions; others refuse. All pages of one time, of all shards, are a
+	// consistent picture. The site keeps it for a while after each call.
+	Page(ctx context.Context, in *PageRequest, opts ...grpc.CallOption) (*PageResponse, error)
 	// Change is a step of the agreement on the store's next epoch, in which a site is
 	// fenced or replaced. It is for operators' commands and other machines.
 	Change(ctx context.Context, in *ChangeRequest, opts ...grpc.CallOption) (*ChangeResponse, error)
@@ -133,6 +138,16 @@ func (c *storeClient) Status(ctx context.Context, in *StatusRequest, opts ...grp
 	return out, nil
 }
 
+func (c *storeClient) Page(ctx context.Context, in *PageRequest, opts ...grpc.CallOption) (*PageResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(PageResponse)
+	err := c.cc.Invoke(ctx, Store_Page_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *storeClient) Change(ctx context.Context, in *ChangeRequest, opts ...grpc.CallOption) (*ChangeResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ChangeResponse)
@@ -168,6 +183,10 @@ type StoreServer interface {
 	Calls(grpc.BidiStreamingServer[CallBatch, AnswerBatch]) error
 	// Status tells how the machine's shards are.
 	Status(context.Context, *StatusRequest) (*StatusResponse, error)
+	// Page returns a page of a snapshot: of what a shard held at a time, in the order of the keys, at a
+	// store whose protocol keeps versions; others refuse. All pages of one time, of all shards, are a
+	// consistent picture. The site keeps it for a while after each call.
+	Page(context.Context, *PageRequest) (*PageResponse, error)
 	// Change is a step of the agreement on the store's next epoch, in which a site is
 	// fenced or replaced. It is for operators' commands and other machines.
 	Change(context.Context, *ChangeRequest) (*ChangeResponse, error)
@@ -198,6 +217,9 @@ func (UnimplementedStoreServer) Calls(grpc.BidiStreamingServer[CallBatch, Answer
 }
 func (UnimplementedStoreServer) Status(context.Context, *StatusRequest) (*StatusResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Status not implemented")
+}
+func (UnimplementedStoreServer) Page(context.Context, *PageRequest) (*PageResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Page not implemented")
 }
 func (UnimplementedStoreServer) Change(context.Context, *ChangeRequest) (*ChangeResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Change not implemented")
@@ -320,6 +342,24 @@ func _Store_Status_Handler(srv interface{}, ctx context.Context, dec func(interf
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Store_Page_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(PageRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(StoreServer).Page(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Store_Page_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(StoreServer).Page(ctx, req.(*PageRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Store_Change_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ChangeRequest)
 	if err := dec(in); err != nil {
@@ -364,6 +404,10 @@ var Store_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Status",
 			Handler:    _Store_Status_Handler,
+		},
+		{
+			MethodName: "Page",
+			Handler:    _Store_Page_Handler,
 		},
 		{
 			MethodName: "Change",

@@ -1,0 +1,139 @@
+package geostore
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/foresay/foresay/bench"
+	"github.com/foresay/foresay/bench/figure"
+	"github.com/foresay/foresay/bench/table"
+	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/client"
+	"github.com/foresay/foresay/store/plan"
+	"github.com/foresay/foresay/wan"
+	"github.com/foresay/foresay/workload"
+)
+
+// What varies one thing of Carousel's evaluation: skew, locality, or the level of what only reads
+// and how far clocks are apart.
+
+// variation is an experiment that has one line for each system, and clients that wait.
+func variation(name, summary, varied, label string, systems []system, points func(bench.Options) ([]studyPoint, error),
+	class plan.Class, series ...string) bench.Experiment {
+	where := table.Is("figure", varied)
+	return bench.Experiment{
+		Name: name, Summary: summary + "; virtual: a disk syncs in 1 ms", Modes: []bench.Mode{bench.Virtual},
+		Bubbles: true, Intervals: protocolIntervals(),
+		Measure: latencyStudy{
+			systems: systems, points: points,
+			rows: func(m outcome) []table.Row {
+				rows := protocolRows(m)
+				for i, r := range rows {
+					if r.Text("site") == "all" && r.Text("class") == string(class) {
+						rows[i] = append(r, where)
+					}
+				}
+				return rows
+			},
+			compare: func([]table.Row) {},
+		}.run,
+		Figures: []figure.Spec{
+			{
+				Suffix: "latency", Title: label + ": mean latency", X: varied, XLabel: label, Y: "attempt_mean_ms",
+				YLabel: "mean latency (ms)", Series: series, Where: where,
+			},
+			{
+				Suffix: "aborts", Title: label + ": aborted", X: varied, XLabel: label, Y: "abort_percent",
+				YLabel: "aborted (%)", Series: series, Where: where,
+			},
+		},
+	}
+}
+
+// varied is Retwis on the ring of Carousel's sites, with one thing changed, for a short while: there
+// are many points.
+func varied(o bench.Options, alpha float64, change func(*studyPoint)) (studyPoint, error) {
+	p, err := spreadPoint(o, "carousel", "retwis", alpha, retwis)
+	p.warm = bench.Pick(o, 2*time.Second, 5*time.Second)
+	p.lasting = bench.Pick(o, time.Second, 10*time.Second)
+	if err == nil && change != nil {
+		change(&p)
+	}
+	return p, err
+}
+
+func carouselContention() bench.Experiment {
+	return variation("carousel-contention",
+		"Retwis on Carousel's five sites with keys of different skew, by protocol", "alpha", "Zipf's alpha",
+		protocolSystems(waiting(), plan.TAPIR, plan.CarouselBasic, plan.CarouselFast, plan.ReplicatedCommit),
+		func(o bench.Options) ([]studyPoint, error) {
+			return collect(bench.Pick(o, []float64{0.5, 0.95}, []float64{0.5, 0.65, 0.75, 0.85, 0.95}),
+				func(alpha float64) (studyPoint, error) { return varied(o, alpha, nil) })
+		}, plan.All, "system")
+}
+
+func carouselLocality() bench.Experiment {
+	return variation("carousel-locality",
+		"Retwis on Carousel's five sites, of whose transactions 0 to 100 % use keys that are led at their client's site, "+
+			"by protocol", "locality_percent", "transactions on keys led here (%)",
+		protocolSystems(waiting(), plan.TAPIR, plan.CarouselBasic, plan.CarouselFast, plan.ReplicatedCommit),
+		func(o bench.Options) ([]studyPoint, error) {
+			return collect(bench.Pick(o, []int{0, 100}, []int{0, 25, 50, 75, 100}), func(percent int) (studyPoint, error) {
+				return varied(o, zipfAlpha, func(p *studyPoint) {
+					p.params = append(p.params, table.Is("locality_percent", percent))
+					p.move = localise{p.place, percent}.move
+				})
+			})
+		}, plan.All, "system")
+}
+
+// localise has a share of transactions use keys of the partitions that are led at their site.
+type localise struct {
+	place   *spread
+	percent int
+}
+
+// move returns a transaction that a client at a site makes in place of another one: with the same
+// keys, or the next ones that are led at the site. Keys keep their skew so.
+func (l localise) move(r *rand.Rand, site wan.Site, t workload.Txn) workload.Txn {
+	if r.IntN(100) >= l.percent {
+		return t
+	}
+	used := map[uint64]bool{}
+	t.Ops = slices.Clone(t.Ops)
+	for i, o := range t.Ops {
+		for used[o.Key] || l.place.placement[store.ShardOf(store.Key(workload.Name(o.Key)), len(l.place.placement))][0] !=
+			string(site) {
+			o.Key++
+		}
+		used[o.Key] = true
+		t.Ops[i] = o
+	}
+	return t
+}
+
+// carouselReadOnly has clients that only read, beside ones that write, at each level while clocks
+// are apart.
+func carouselReadOnly() bench.Experiment {
+	return variation("carousel-readonly",
+		"Retwis on Carousel's five sites, its transactions that only read at each level, while clocks are up to 50 ms "+
+			"apart (max_offset is 10 ms)", "offset_ms", "clocks are apart by (ms)",
+		protocolSystems(waiting(), plan.CarouselBasic, plan.CarouselFast),
+		func(o bench.Options) (points []studyPoint, err error) {
+			for _, offset := range bench.Pick(o, []int{0, 50}, []int{0, 5, 10, 20, 50}) {
+				for _, level := range []client.Level{client.Strict, client.Serializable} {
+					p, err := varied(o, zipfAlpha, func(p *studyPoint) {
+						p.params = append(p.params, table.Is("level", level.String()), table.Is("offset_ms", offset))
+						p.level, p.place.offset = level, time.Duration(offset)*time.Millisecond
+					})
+					if err != nil {
+						return nil, fmt.Errorf("carousel-readonly: %w", err)
+					}
+					points = append(points, p)
+				}
+			}
+			return points, nil
+		}, plan.ReadOnly, "system", "level")
+}

@@ -1,0 +1,109 @@
+package geostore
+
+import (
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/foresay/foresay/bench"
+	"github.com/foresay/foresay/bench/table"
+	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/client"
+	"github.com/foresay/foresay/store/plan"
+	"github.com/foresay/foresay/wan"
+	"github.com/foresay/foresay/workload"
+)
+
+// TestLocalise: as many transactions as asked for use keys that are led at their site, no key twice,
+// and the others are as they were.
+func TestLocalise(t *testing.T) {
+	place, err := ringOf("carousel")
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, err := workload.Zipfian(1000, 0.9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rnd := rand.New(rand.NewPCG(1, 1))
+	for _, percent := range []int{0, 50, 100} {
+		local, foreign := 0, 0
+		for range 400 {
+			txn := workload.Retwis{Keys: keys}.Next(rnd)
+			site := place.matrix.Sites()[rnd.IntN(5)]
+			moved := localise{place, percent}.move(rnd, site, txn)
+			all, seen := true, map[uint64]bool{}
+			for i, o := range moved.Ops {
+				led := place.placement[store.ShardOf(store.Key(workload.Name(o.Key)), 5)][0]
+				all = all && led == string(site)
+				if seen[o.Key] || o.Read != txn.Ops[i].Read || o.Write != txn.Ops[i].Write {
+					t.Fatalf("%v becomes %v", txn.Ops, moved.Ops)
+				}
+				seen[o.Key] = true
+			}
+			if all {
+				local++
+			} else {
+				foreign++
+			}
+		}
+		if low, high := 4*percent-45, 4*percent+75; local < low || local > high {
+			t.Errorf("of 400 transactions %d use keys that are led here, want %d %%", local, percent)
+		}
+	}
+}
+
+// TestReadsTakeWhatTheModelSays: transactions that only read, of keys that hardly anybody else uses,
+// take what the model says, within 1 %: it is other transactions that make reads longer.
+func TestReadsTakeWhatTheModelSays(t *testing.T) {
+	study := latencyStudy{
+		systems: protocolSystems(waiting(), plan.CarouselBasic), rows: protocolRows, compare: func([]table.Row) {},
+		points: func(o bench.Options) ([]studyPoint, error) {
+			p, err := varied(o, 0, nil)
+			p.clients, p.sharing, p.every, p.lasting = 2, 2, 400*time.Millisecond, 3*time.Second
+			return []studyPoint{p}, err
+		},
+	}
+	rows, err := study.run(t.Context(), bench.Run{Options: bench.Options{Mode: bench.Virtual, Quick: true, Seed: 3,
+		Bubble: bubbles(t)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range rows {
+		if r.Text("site") != "all" || r.Text("class") != string(plan.ReadOnly) {
+			continue
+		}
+		mean, _ := r.Number("attempt_mean_ms")
+		model, _ := r.Number("model_mean_ms")
+		if n, _ := r.Number("txns"); n < 20 || mean < model || mean > 1.01*model {
+			t.Errorf("%v transactions that only read take %v ms, the model says %v", n, mean, model)
+		}
+		return
+	}
+	t.Error("there is no row of transactions that only read")
+}
+
+// TestClocksAreApart: machines' clocks differ as asked for, and those that are off say so.
+func TestClocksAreApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		carousel := protocolSystems([]client.Mode{client.GRPC}, plan.CarouselBasic)[0].protocol
+		for offset, off := range map[time.Duration]bool{0: false, 200 * time.Millisecond: true} {
+			s, err := Open(t.Context(), Config{Protocol: carousel, Shards: 1, Offset: offset, Seed: 1,
+				Matrix: wan.Uniform(20*time.Millisecond, "a", "b", "c")})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := pause(t.Context(), 3*time.Second); err != nil {
+				t.Error(err)
+			}
+			status, err := s.Status(t.Context(), "a")
+			if err != nil || len(status) != 1 || status[0].Clock.Off != off {
+				t.Errorf("with clocks %v apart: %+v, %v", offset, status, err)
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
