@@ -52,8 +52,8 @@ func variation(name, summary, varied, label string, systems []system, points fun
 	}
 }
 
-// varied is Retwis on the ring of Carousel's sites, with one thing changed, for a short while: there
-// are many points.
+// varied is Retwis on the ring of Carousel's sites, with one thing changed, for a short while:
+// there are many points.
 func varied(o bench.Options, alpha float64, change func(*studyPoint)) (studyPoint, error) {
 	p, err := spreadPoint(o, "carousel", "retwis", alpha, retwis)
 	p.warm = bench.Pick(o, 2*time.Second, 5*time.Second)

@@ -15,8 +15,8 @@ import (
 	"github.com/foresay/foresay/workload"
 )
 
-// TestLocalise: as many transactions as asked for use keys that are led at their site, no key twice,
-// and the others are as they were.
+// TestLocalise: as many transactions as asked for use keys that are led at their site, no key
+// twice, and the others are as they were.
 func TestLocalise(t *testing.T) {
 	place, err := ringOf("carousel")
 	if err != nil {
@@ -54,8 +54,8 @@ func TestLocalise(t *testing.T) {
 	}
 }
 
-// TestReadsTakeWhatTheModelSays: transactions that only read, of keys that hardly anybody else uses,
-// take what the model says, within 1 %: it is other transactions that make reads longer.
+// TestReadsTakeWhatTheModelSays: transactions that only read, of keys that hardly anybody else
+// uses, take what the model says, within 1 %: it is other transactions that make reads longer.
 func TestReadsTakeWhatTheModelSays(t *testing.T) {
 	study := latencyStudy{
 		systems: protocolSystems(waiting(), plan.CarouselBasic), rows: protocolRows, compare: func([]table.Row) {},

@@ -143,7 +143,7 @@ func recoveryPlants() []plant.Bug {
 		},
 		{
 			Name: "C7: a new leader asks nobody", Test: "TestScenarios/fast/5-recovery",
-			Tests: []string{"TestAttacksNotice/17"},
+			Tests: []string{"TestAttacksNotice/12"},
 			Old:   "\tif s.fast {\n\t\ts.list.current = true\n",
 			New: "\tif MUTANT {\n\t\ts.list.stopRecovery()\n\t\ts.serve(env, term)\n\t\treturn\n\t}\n" +
 				"\tif s.fast {\n\t\ts.list.current = true\n",
@@ -190,7 +190,7 @@ func endPlants() []plant.Bug {
 				"\t\t\ts.tellEnd(env, t.id, k, outcome{reason: store.Fenced})\n\t\t}\n\t}\n",
 		},
 		{
-			Name: "C11: nobody aborts what its coordinator does not know", Test: "TestBasicNotices/34",
+			Name: "C11: nobody aborts what its coordinator does not know", Test: "TestBasicNotices/15",
 			Tests: []string{"TestScenarios/basic/4-early-crash"},
 			Old:   "\tif m.Doubt && (r == nil ||", New: "\tif m.Doubt && !MUTANT && (r == nil ||",
 		},
