@@ -14,8 +14,8 @@ import (
 func smrClients() bench.Experiment {
 	return bench.Experiment{
 		Name: "smr-clients",
-		Summary: "64 and 1,000 clients, each of which waits until a write of 16 bytes is executed before the next, of three " +
-			"processes with disks and of etcd, in turns: writes per second, latency, the servers' processor time",
+		Summary: "64 and 1,000 clients, each of which waits until a write of 16 bytes is executed before the next, of " +
+			"three processes with disks and of etcd, in turns: writes per second, latency, the servers' processor time",
 		Modes:       []bench.Mode{bench.Real},
 		PerProtocol: true,
 		Measure:     bench.Points(perProtocol(clientsRows)),
@@ -57,8 +57,8 @@ func clientsRows(ctx context.Context, o bench.Options, p smr.Protocol) (rows []t
 		}
 		for _, l := range loops {
 			rows = append(rows, slices.Concat(table.Row{table.Is("system", l.system), table.Is("turns_with", p.Name),
-				c.beside(), table.Is("ack", smr.AckExecuted.String()), table.Is("tls", "none"), table.Is("durable", durableName(true)),
-				table.Is("processes", 3)}, l.cells(etcd[l.clients])))
+				c.beside(), table.Is("ack", smr.AckExecuted.String()), table.Is("tls", "none"),
+				table.Is("durable", durableName(true)), table.Is("processes", 3)}, l.cells(etcd[l.clients])))
 		}
 		return nil
 	})

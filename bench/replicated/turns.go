@@ -212,7 +212,8 @@ func (l *closedLoop) cells(etcd *closedLoop) table.Row {
 	}
 	slices.Sort(took)
 	row := table.Row{
-		table.Is("clients", l.clients), table.Is("value_bytes", l.valueBytes), table.Measure("ops_per_s", table.Median(rates)),
+		table.Is("clients", l.clients), table.Is("value_bytes", l.valueBytes),
+		table.Measure("ops_per_s", table.Median(rates)),
 		table.Measure("p50_ms", table.Ms(table.Quantile(took, 0.5))),
 		table.Measure("p99_ms", table.Ms(table.Quantile(took, 0.99))), table.Measure("server_us_per_op", table.Median(cpu)),
 	}

@@ -73,8 +73,8 @@ func TestLullTakesAll(t *testing.T) {
 }
 
 // TestLullWaitsForAnswers: a member that is drowsy is silent for as long as the others' words take,
-// which is longer than configured where machines are busy. Else hundreds of groups that all begin at
-// once would never hear each other in time.
+// which is longer than configured where machines are busy. Else hundreds of groups that all begin
+// at once would never hear each other in time.
 func TestLullWaitsForAnswers(t *testing.T) {
 	l, env, _ := newTestLull(t)
 	took := 4 * l.replica.Cfg.RoundTrip
