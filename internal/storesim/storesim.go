@@ -139,7 +139,9 @@ func layoutOf(c Config, p store.Protocol) store.Layout {
 		}
 	}
 	if p.Coordinating {
-		groups := store.Coordinating(len(sites), func(a, b int) time.Duration { return c.Setting.WAN.RTT(sites[a], sites[b]) })
+		groups := store.Coordinating(len(sites), func(a, b int) time.Duration {
+			return c.Setting.WAN.RTT(sites[a], sites[b])
+		})
 		return l.Coordinated(groups, func(site, group int) protocol.ID {
 			return protocol.ID(100 + (len(c.Setting.Placement)+group)*len(sites) + site)
 		})
@@ -149,8 +151,9 @@ func layoutOf(c Config, p store.Protocol) store.Layout {
 
 func newWorld(c Config, p store.Protocol) (*world, error) {
 	sites := c.Setting.WAN.Sites()
-	w := &world{Config: c, protocol: p, layout: layoutOf(c, p), trip: max(c.Setting.WAN.MaxRTT(sites), 10*time.Millisecond),
-		got: map[uint64]store.Got{}, done: map[uint64]store.Done{}, begun: map[uint64]store.Declared{}}
+	w := &world{Config: c, protocol: p, layout: layoutOf(c, p),
+		trip: max(c.Setting.WAN.MaxRTT(sites), 10*time.Millisecond),
+		got:  map[uint64]store.Got{}, done: map[uint64]store.Done{}, begun: map[uint64]store.Declared{}}
 	var err error
 	w.Deployment, err = deploy.New(deploy.Config[store.Message]{Sim: sim.Config[store.Message]{
 		Seed: c.Seed, WAN: c.Setting.WAN, Codec: p.Codec, CheckEvery: 1 << 20, TraceKeep: -1, App: w.app,

@@ -22,14 +22,16 @@ func TestConformance(t *testing.T) {
 		proof.Run(t, proof.Subject{Protocol: layered.Protocol(), Test: "./store/client -run TestConformance/layered",
 			Settle: 2 * time.Second, Remembers: true}, 6)
 	})
-	t.Run("carousel", func(t *testing.T) {
-		p, err := carousel.Protocol().In("fast")
-		if err != nil {
-			t.Fatal(err)
-		}
-		proof.Run(t, proof.Subject{Protocol: p, Test: "./store/client -run TestConformance/carousel",
-			Settle: 2 * time.Second, Remembers: true}, 6)
-	})
+	for _, mode := range []string{"fast", "direct"} {
+		t.Run("carousel-"+mode, func(t *testing.T) {
+			p, err := carousel.Protocol().In(mode)
+			if err != nil {
+				t.Fatal(err)
+			}
+			proof.Run(t, proof.Subject{Protocol: p, Test: "./store/client -run TestConformance/carousel-" + mode,
+				Settle: 2 * time.Second, Remembers: true}, 4)
+		})
+	}
 }
 
 // TestProofNotices breaks the client's rules: what it does for its users is the same with any

@@ -151,3 +151,50 @@ func balanced(sites []wan.Site) func(yield func([][]wan.Site) bool) {
 		place(0)
 	}
 }
+
+// TestDirect: what mode direct gives Retwis on the thesis' ring, against the floor and the layered
+// protocol; and what is left of it without a site, for the same clients.
+func TestDirect(t *testing.T) {
+	s := ring(wan.Carousel(), workload.Retwis{Keys: keys(t)})
+	rows, err := plan.Latencies(s, plan.Floor, plan.Layered, plan.CarouselFast, plan.CarouselDirect)
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := func(system plan.System, class plan.Class) plan.Row { return allOf(t, rows, system, class) }
+	writing := func(system plan.System) time.Duration {
+		lrt, rpt := of(system, plan.LocalReplica), of(system, plan.RemotePartition)
+		return time.Duration((float64(lrt.Mean)*lrt.Share + float64(rpt.Mean)*rpt.Share) / (lrt.Share + rpt.Share))
+	}
+	if p95 := of(plan.CarouselDirect, plan.All).P95; p95 != ms(290) {
+		t.Errorf("the 95th percentile is %v, want 290 ms", p95)
+	}
+	for class, want := range map[plan.Class]float64{plan.ReadOnly: 205, plan.RemotePartition: 235} {
+		got, floor := of(plan.CarouselDirect, class).Median, of(plan.Floor, class).Median
+		if got != ms(want) || got > floor*6/5 {
+			t.Errorf("%s: the median is %v, the floor's %v", class, got, floor)
+		}
+	}
+	if got, layered := writing(plan.CarouselDirect), writing(plan.Layered); got > layered*35/100 {
+		t.Errorf("transactions that write take %v, layered ones %v", got, layered)
+	}
+	for _, lost := range s.WAN.Sites() {
+		var mean [2]time.Duration // with all, without
+		for i, gone := range []wan.Site{"", lost} {
+			s.Lost, s.Clients = gone, nil
+			for _, site := range s.WAN.Sites() {
+				if site != lost {
+					s.Clients = append(s.Clients, plan.Client{Site: site})
+				}
+			}
+			rows, err := plan.Latencies(s, plan.CarouselDirect)
+			if err != nil {
+				t.Fatal(err)
+			}
+			mean[i] = allOf(t, rows, plan.CarouselDirect, plan.All).Mean
+		}
+		t.Logf("without %s: %v, with all %v", lost, mean[1], mean[0])
+		if mean[1] > mean[0]*6/5 {
+			t.Errorf("without %s the others take %v, with all %v", lost, mean[1], mean[0])
+		}
+	}
+}

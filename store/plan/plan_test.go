@@ -55,6 +55,9 @@ func TestByHand(t *testing.T) {
 		{plan.CarouselBasic, plan.Txn{Writes: []int{1}}, true, 35 + 40 + 30 + 5}, // to d, agreed, to b, to a
 		{plan.CarouselFast, plan.Txn{Writes: []int{1}}, true, 35 + 30 + 5},       // d, b and c tell b
 		{plan.CarouselFast, plan.Txn{Writes: []int{0}}, true, 20},                // b has to have it on record
+		{plan.CarouselDirect, plan.Txn{Writes: []int{0}}, true, 10},              // b, and a that has it from b
+		{plan.CarouselDirect, plan.Txn{Writes: []int{1}}, true, 70},              // d, and b that has it from d
+		{plan.CarouselDirect, plan.Txn{Reads: []int{0, 1}}, false, 80},           // at a, at b, and d on both
 		{plan.TAPIR, plan.Txn{Reads: []int{0}}, true, 30},                        // at a, then a, b and c
 		{plan.TAPIR, plan.Txn{Reads: []int{1}, Writes: []int{1}}, true, 80},      // at b, then b, c and d
 	} {
@@ -72,7 +75,7 @@ func TestLost(t *testing.T) {
 		Placement: [][]wan.Site{{"b", "a", "c"}, {"d"}}, Lost: "d",
 		Load: plan.Load{Workload: updates{keys(t), 1}, Declared: true}}
 	for system, want := range map[plan.System]bool{plan.Floor: false, plan.ReplicatedCommit: true, plan.Layered: false,
-		plan.CarouselFast: false, plan.TAPIR: false} {
+		plan.CarouselFast: false, plan.CarouselDirect: false, plan.TAPIR: false} {
 		if got, ok := plan.Latency(s, system, 0, plan.Txn{Writes: []int{1}}); ok != want {
 			t.Errorf("%s: a write to a partition that is lost: %v, %v", system, got, ok)
 		}
