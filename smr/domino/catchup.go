@@ -26,7 +26,6 @@ func (r *replica) keep(item item) { r.past.items = append(r.past.items, item) }
 func (r *replica) onBegin(env *protocol.Env[smr.Message]) {
 	env.After(kit.UntilBeat(r.Cfg, env.Now, r.Times(tick)), tickTimer{})
 	env.After(r.opt.Probe, probeTimer{})
-	r.probed, r.quiet = r.acceptor.own.last(), r.quietAfter()
 	r.time.seen = env.Now
 	r.settle(env)
 }

@@ -192,11 +192,8 @@ func (r *replica) predicted(now time.Duration) time.Duration {
 	return min(max(0, delays[r.rule.classic-1]), at(r.ahead(horizon/4)))
 }
 
-// quietAfter is how many probes there are in a window.
-func (r *replica) quietAfter() int { return int(r.opt.Window / r.opt.Probe) }
-
 // probe measures the ways to the other members, once in a round trip if nothing was voted for or
-// proposed for a window, or since the start: a process may begin with hundreds of groups at once.
+// proposed for a window.
 func (r *replica) probe(env *protocol.Env[smr.Message]) {
 	if r.Lull.Is() {
 		return // until it ends
@@ -209,7 +206,7 @@ func (r *replica) probe(env *protocol.Env[smr.Message]) {
 	next := r.opt.Probe
 	if last := r.acceptor.own.last(); last != r.probed {
 		r.probed, r.quiet = last, 0
-	} else if r.quiet++; r.quiet > r.quietAfter() {
+	} else if r.quiet++; time.Duration(r.quiet)*r.opt.Probe > r.opt.Window {
 		next = max(next, r.Cfg.RoundTrip)
 	}
 	env.After(next, probeTimer{})

@@ -334,7 +334,7 @@ func serverKinds() []wirefmt.Kind[store.Message] {
 			wirefmt.Uint(c, &m.Term)
 			wirefmt.List(c, &m.List, 6, pendingFields)
 		}),
-		wirefmt.NewKind[store.Message](38, func(c *wirefmt.Coder, m *storedVote) {
+		wirefmt.NewKind[store.Message](39, func(c *wirefmt.Coder, m *storedVote) {
 			refFields(c, &m.Ref)
 			store.VersionFields(c, &m.ID)
 			wirefmt.Uint(c, &m.At.Index)
