@@ -36,7 +36,8 @@ func Names() []string { return names(replicated()) }
 // names none.
 func Stores() []store.Protocol { return all(stores()) }
 
-// Store returns the protocol of a name, or the first one if name is empty. Its error lists the names.
+// Store returns the protocol of a name, or the first one if name is empty. Its error lists the
+// names.
 func Store(name string) (store.Protocol, error) {
 	return find(stores(), cmp.Or(name, stores()[0].name))
 }

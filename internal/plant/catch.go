@@ -66,8 +66,8 @@ const (
 )
 
 // Catch compiles the bugs' packages, each once, with all of its bugs, and fails if a bug's test
-// does not catch it. With -short, and with the race detector, which would not be in what it compiles,
-// it only looks whether there are such tests.
+// does not catch it. With -short, and with the race detector, which would not be in what it
+// compiles, it only looks whether there are such tests.
 func Catch(t *testing.T, bugs []Bug) {
 	t.Helper()
 	tries := eachTest(bugs)

@@ -353,8 +353,8 @@ func restored(t *testing.T, s *kv.Store) *kv.Store {
 	return r
 }
 
-// TestChangedAfter: whoever asks after few changes is told to look if, and only if, there is a change
-// of its keys among those that a query finds.
+// TestChangedAfter: whoever asks after few changes is told to look if, and only if, there is a
+// change of its keys among those that a query finds.
 func TestChangedAfter(t *testing.T) {
 	s, chance := kv.New(), rand.New(rand.NewPCG(1, 22))
 	key := func() []byte { return []byte{'a' + byte(chance.IntN(4)*chance.IntN(4))} }

@@ -38,9 +38,9 @@ type world struct {
 
 var worldSites = []wan.Site{"a", "b", "c", "d", "e", "z"}
 
-// protocolNames are the protocols between which clients and watches see a difference: all, but of the
-// two that are Domino only one, since their replicas' beats are most of the work. A run that names
-// its seed has both.
+// protocolNames are the protocols between which clients and watches see a difference: all, but of
+// the two that are Domino only one, since their replicas' beats are most of the work. A run that
+// names its seed has both.
 func protocolNames() []string {
 	return slices.DeleteFunc(catalog.Names(), func(name string) bool {
 		return name == "domino" && os.Getenv("FORESAY_SEED") == ""

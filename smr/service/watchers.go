@@ -149,8 +149,8 @@ func (g *replicaGroup) noticed(i kv.Item, all bool) { g.say(g.watchers.changed(g
 // again.
 func (r *Replica) say(all toEach) { r.watchers.tell(all, r.status.TryDeliver) }
 
-// tell hands over what there is, and keeps it for the next time if it is not taken: who has been told
-// of a change waits no more, and would hear nothing until it asks again.
+// tell hands over what there is, and keeps it for the next time if it is not taken: whoever has
+// been told of a change waits no more, and would hear nothing until it asks again.
 func (w *watchers) tell(all toEach, deliver func(statusMessage) error) {
 	w.mu.Lock()
 	all, w.untold = append(w.untold, all...), nil
@@ -160,7 +160,10 @@ func (w *watchers) tell(all toEach, deliver func(statusMessage) error) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.untold = append(w.untold, all[:min(len(all), max(0, maxWaits-len(w.untold)))]...)
+	if all = append(all, w.untold...); len(all) > maxWaits {
+		all = all[:maxWaits]
+	}
+	w.untold = all
 }
 
 // ask keeps a waits until the group's node looks at it, and tells whether it is the first one. What
@@ -177,7 +180,8 @@ func (w *watchers) ask(group int, q asking) (first bool) {
 	return len(g.asked) == 1
 }
 
-// takeAsked returns of what ask has kept the first ones, at most so many, and whether there are more.
+// takeAsked returns the first ones of what ask has kept, at most so many, and whether there are
+// more.
 func (w *watchers) takeAsked(group, most int) (asked []asking, more bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
