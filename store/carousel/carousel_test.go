@@ -48,8 +48,8 @@ func TestConformance(t *testing.T) {
 	modes(t, func(t *testing.T, mode variant) { storetest.Conformance(t, subject(mode), seeds(mode, 100)) })
 }
 
-// seeds returns how many of so many seeds a mode plays: all if FORESAY_SEED names the first, else as
-// many as the family has time for. Those of mode direct have more nodes, and take longer.
+// seeds returns how many of so many seeds a mode plays: all if FORESAY_SEED names the first, else
+// as many as the family has time for. Those of mode direct have more nodes, and take longer.
 func seeds(mode variant, all int) int {
 	switch {
 	case os.Getenv("FORESAY_SEED") != "":
