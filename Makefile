@@ -1,7 +1,7 @@
 # make check is exactly what CI runs, after .ci/run has set a machine up.
 
 # The packages in which goroutines meet: they are tested with the race detector.
-CONCURRENT = . ./control ./internal/engine ./internal/spectree ./internal/randtest ./predict ./replica ./observe ./telemetry ./dash ./specgrpc/... ./wan/... \
+CONCURRENT = . ./control ./internal/engine ./internal/randtest ./predict ./replica ./observe ./telemetry ./dash ./specgrpc/... ./wan/... \
 	./history ./host/... ./transport/... ./wal/... ./smr/client ./store/client ./store/front ./store/machine
 
 # Tools are pinned in a module of their own: go tool -modfile builds them.

@@ -226,7 +226,7 @@ func TestRandomForesight(t *testing.T) {
 func seedsOf(t *testing.T, usual int) (seeds, from int) {
 	t.Helper()
 	if seeds = usual; race.Enabled {
-		seeds /= 4
+		seeds /= 15
 	}
 	for name, value := range map[string]*int{"FORESAY_SEEDS": &seeds, "FORESAY_SEED": &from} {
 		if s := os.Getenv(name); s != "" {
