@@ -33,7 +33,7 @@ check:
 		echo "==> $$step took $$((SECONDS - start)) s"; \
 	done
 
-# lint has vetted all packages, and nobody debugs these binaries: a fifth of the time goes into linking.
+# lint has vetted all packages, and nobody debugs these binaries, which link sooner so.
 test race: export GOFLAGS += -vet=off -ldflags=-w
 
 test:

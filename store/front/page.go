@@ -75,7 +75,7 @@ func (c *Conn) page(ctx context.Context, shard int, ask *pb.PageRequest) (store.
 			break
 		}
 	}
-	var last error
+	last := fmt.Errorf("front: no machine is known that has shard %d", shard)
 	for _, i := range sites {
 		m := c.machines[layout.Sites[i].Shards[shard]]
 		if m == nil {
