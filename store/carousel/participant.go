@@ -170,8 +170,8 @@ func (s *server) land(id partID) {
 
 // stamp returns the least timestamp that a transaction can have that is prepared now: above all
 // versions of its keys, what was carried out here before, who has read what it writes, and what is
-// closed. A leader that does not serve yet does not know who has read, but that it was not above the
-// ceiling.
+// closed. A leader that does not serve yet does not know who has read, but that it was not above
+// the ceiling.
 func (s *server) stamp(env *protocol.Env[store.Message], f footprint) uint64 {
 	stamp := max(uint64(max(env.Now, 1)), s.state.latest+1)
 	for _, r := range slices.Concat(f.Reads, f.Writes) {
