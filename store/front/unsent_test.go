@@ -45,7 +45,7 @@ func threeSites(t *testing.T, dial func(ctx context.Context, address string) (ne
 var write = client.Submission{Writes: []store.Write{{Key: "k", Bytes: []byte("v")}}}
 
 // TestEveryPortRefuses: what was never sent is said to be so, at once, and a read says where it
-// failed.
+// failed. It fails once a majority cannot answer, with or without the third site's refusal.
 func TestEveryPortRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		conn := threeSites(t, func(context.Context, string) (net.Conn, error) { return nil, errRefused })
@@ -63,7 +63,7 @@ func TestEveryPortRefuses(t *testing.T) {
 		start = time.Now()
 		_, err := begin(conn).Read(t.Context(), "k", nil)
 		u, ok := errors.AsType[*client.UnavailableError](err)
-		if took := time.Since(start); !ok || took > 100*time.Millisecond || u.Key != "k" || len(u.Sites) != 3 ||
+		if took := time.Since(start); !ok || took > 100*time.Millisecond || u.Key != "k" || len(u.Sites) < 2 ||
 			!strings.Contains(u.Detail, errRefused.Error()) {
 			t.Errorf("after %v the read fails with %+v", took, err)
 		}
