@@ -2,7 +2,7 @@
 
 # The packages in which goroutines meet: they are tested with the race detector.
 CONCURRENT = . ./control ./internal/engine ./internal/randtest ./predict ./replica ./observe ./telemetry ./dash ./specgrpc/... ./wan/... \
-	./history ./host/... ./transport/... ./wal/... ./smr/client ./store/client ./store/front ./store/machine
+	./host/... ./transport/... ./wal/... ./smr/client ./store/client ./store/front ./store/machine
 
 # Tools are pinned in a module of their own: go tool -modfile builds them.
 STATICCHECK = go tool -modfile=tools/go.mod staticcheck
@@ -40,8 +40,10 @@ test:
 	go test ./...
 	for dir in $(MODULES); do (cd $$dir && go test ./...); done
 
+# Of history, the recorders alone have goroutines.
 race:
 	go test -race $(CONCURRENT)
+	go test -race -run Recorder ./history
 	for dir in $(MODULES); do (cd $$dir && go test -race ./...); done
 
 lint:

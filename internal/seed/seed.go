@@ -1,4 +1,4 @@
-// Package seed says which seeds random tests play, and how many. A test counts up from the first;
+// Package seed says which seeds random tests play, and how many; and which cases of a grid others do. A test counts up from the first;
 // one that fails prints the seed that repeats it.
 package seed
 
@@ -46,6 +46,15 @@ func Count(t testing.TB, all int) int {
 		n = max(all/slowShare, min(all, 1))
 	}
 	return int(number(t, CountVariable, uint64(n)))
+}
+
+// Every returns the step in which a test goes through a grid of cases: 1, or n with the race
+// detector, for which it matters less which cases there are.
+func Every(n int) int {
+	if race.Enabled {
+		return n
+	}
+	return 1
 }
 
 func number(t testing.TB, variable string, usual uint64) uint64 {
