@@ -81,8 +81,8 @@ fuzz-short:
 	done
 
 # The randomised tests with one seed after the other, and all planted bugs, for SECONDS. They
-# read FORESAY_SEED, and the conformance suites play the 200 seeds from there on; FORESAY_SEEDS
-# says how many seeds each test of specgrpc tries. The crash grids of wal have no seed: all of their
+# play all their seeds, up to 200 in the conformance suites, from FORESAY_SEED on; FORESAY_SEEDS says
+# how many each test plays instead. The crash grids of wal have no seed: all of their
 # places are tried once.
 SOAK = go test -count=1 -run 'Random|Conformance|Couriers' $(SEEDED)
 soak:
