@@ -133,7 +133,7 @@ func (e *experiment) run(t *testing.T, bug string, p plant, n int) (out string, 
 	}
 	cmd.Env = append(planting.Environ(), plantVariable+"="+bug, focusVariable+"="+p.sketch,
 		onlyVariable+"="+strconv.Itoa(n), firstVariable+"="+first,
-		countVariable+"="+strconv.Itoa(cmp.Or(e.count, 8000)), hangVariable+"="+cmp.Or(e.hang, 10*time.Second).String())
+		countVariable+"="+strconv.Itoa(cmp.Or(e.count, 8000)), hangVariable+"="+cmp.Or(e.hang, 5*time.Second).String())
 	b, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
