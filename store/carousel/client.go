@@ -33,6 +33,9 @@ type client struct {
 	// early are declared while it does not know yet which site is near: nothing is lost by waiting
 	// for that, as the nearest one answers first.
 	early []store.Declare
+	// floor is the latest version that it has written or read, or timestamp as of which it has read:
+	// what may be old is not read as of before, so that it sees all that this client has seen.
+	floor uint64
 }
 
 // get is a read that lacks answers.
@@ -103,6 +106,9 @@ func (c *client) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 	case store.ReadReply:
 		c.onReadReply(env, from, m)
 	case store.Decided:
+		if c.Submit(m.ID) != nil {
+			c.saw(m.Version.Time)
+		}
 		c.Decided(env, from, m)
 	case store.Busy:
 		if s := c.Submit(m.ID); s != nil { // another site may have room
@@ -137,6 +143,7 @@ func (c *client) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
 func (c *client) read(env *protocol.Env[store.Message], g *get) {
 	if !g.Tired(env.Now) && c.suffices(g, g.Tries+1) {
 		out, _ := g.Answered()
+		c.saw(out.Value.Version.Time)
 		c.EndGet(env, g, out)
 		return
 	}
@@ -156,6 +163,7 @@ func (c *client) onReadReply(env *protocol.Env[store.Message], from protocol.ID,
 	out, n := c.Heard(env, p, &g.Get, m)
 	switch {
 	case c.suffices(g, g.Tries):
+		c.saw(out.Value.Version.Time)
 		c.EndGet(env, g, out)
 	case n == 1:
 		env.Send(protocol.App, g.First(p.Site))
@@ -183,7 +191,8 @@ func (c *client) suffices(g *get, tries int) bool {
 // onDeclare begins a transaction whose keys are known.
 func (c *client) onDeclare(env *protocol.Env[store.Message], m store.Declare) {
 	full := len(c.open)+len(c.early)+c.Waiting() >= c.cfg.MaxWaiting
-	if full || store.ValidKeys(m.Reads, m.Writes) != nil || len(m.Reads)+len(m.Writes) == 0 {
+	ask := store.DeclareRequest{ID: store.TxnID{Time: 1}, Reads: m.Reads, Writes: m.Writes, MaxAge: m.MaxAge, At: m.At}
+	if full || ask.Validate() != nil {
 		env.Send(protocol.App, store.Declared{Ref: m.Ref})
 		return
 	}
@@ -221,7 +230,10 @@ func (c *client) drop(env *protocol.Env[store.Message], ref uint64) {
 func (c *client) begin(env *protocol.Env[store.Message], m store.Declare) {
 	id := c.newID(env, m.Reads, m.Writes)
 	o := &opened{ref: m.Ref, ask: store.DeclareRequest{ID: id, Reads: m.Reads, Writes: m.Writes,
-		Serializable: m.Serializable}, site: c.Home()}
+		Serializable: m.Serializable, MaxAge: m.MaxAge, At: m.At}, site: c.Home()}
+	if m.MaxAge > 0 {
+		o.ask.Floor = c.floor
+	}
 	c.open[id], c.refs[m.Ref] = o, id
 	c.beat(env, id, o)
 }
@@ -239,16 +251,31 @@ func (c *client) beat(env *protocol.Env[store.Message], id store.TxnID, o *opene
 
 func (c *client) onDeclared(env *protocol.Env[store.Message], m store.DeclareReply) {
 	o := c.open[m.ID]
-	if o == nil || o.answered || len(m.Values) != len(o.ask.Reads) {
+	switch {
+	case o == nil || o.answered:
+		return
+	case o.ask.At > 0 && len(m.Values) == 0: // what it has begun cannot go on
+		c.close(env, m.ID)
+		return
+	case len(m.Values) != len(o.ask.Reads) || o.ask.At > 0 && m.At != o.ask.At:
 		return
 	}
 	o.answered = true
+	c.saw(m.At)
 	for _, v := range m.Values {
 		c.See(v.Value.Version.Time)
+		c.saw(v.Value.Version.Time)
 	}
-	env.Send(protocol.App, store.Declared{Ref: o.ref, OK: true, Values: m.Values})
+	env.Send(protocol.App, store.Declared{Ref: o.ref, OK: true, Values: m.Values, At: m.At, Age: m.Age})
 	if len(o.ask.Writes) == 0 {
 		c.close(env, m.ID) // it is over
+	}
+}
+
+// saw keeps what the client reads from now on from being as of before what it has seen.
+func (c *client) saw(time uint64) {
+	if time <= maxStamp {
+		c.floor = max(c.floor, time)
 	}
 }
 

@@ -69,7 +69,7 @@ func (s *server) over(env *protocol.Env[store.Message], to protocol.ID, id store
 func decision(id store.TxnID, o outcome) store.Decided {
 	d := store.Decided{ID: id, Verdict: store.Aborted, Reason: o.reason}
 	if o.commit {
-		d.Verdict, d.Reason = store.Committed, store.NoReason
+		d.Verdict, d.Reason, d.Version = store.Committed, store.NoReason, o.version
 	}
 	return d
 }
@@ -88,6 +88,13 @@ func (s *server) onBegin(env *protocol.Env[store.Message], from protocol.ID, m b
 	}
 	if r := s.state.records[m.ID]; r == nil || len(union(r.shards, m.Shards)) > len(r.shards) {
 		s.propose(env, begun{m})
+	}
+}
+
+// wasBegun has the transaction looked after until it ends, however long its record took to come.
+func (s *server) wasBegun(env *protocol.Env[store.Message], id store.TxnID) {
+	if s.term > 0 && s.state.records[id] != nil {
+		s.txn(env, id)
 	}
 }
 

@@ -11,7 +11,8 @@ import (
 // plants leave out one rule at a time, in the source. C1 to C15 are where the thesis has to be read
 // with care.
 func plants() []plant.Bug {
-	bugs := slices.Concat(votePlants(), recoveryPlants(), endPlants(), partPlants(), snapshotPlants(), closedPlants())
+	bugs := slices.Concat(votePlants(), recoveryPlants(), endPlants(), partPlants(), snapshotPlants(), closedPlants(),
+		stalePlants())
 	for i := range bugs {
 		bugs[i].Dir = "store/carousel"
 	}
@@ -449,6 +450,63 @@ func closedPlants() []plant.Bug {
 		{
 			Name: "nothing is collected", Test: "TestVersionsAreCollected",
 			Old: "\tif (reads || collects) && ", New: "\tif (reads || collects && !MUTANT) && ",
+		},
+	}
+}
+
+// stalePlants leave out what transactions rest on that may see what is old.
+func stalePlants() []plant.Bug {
+	return []plant.Bug{
+		{
+			Name: "a session's floor is ignored", Test: "TestSessionFloor", Tests: []string{"TestStaleNotices/1"},
+			Old: "\t\to.ask.Floor = c.floor\n", New: "\t\tif !MUTANT {\n\t\t\to.ask.Floor = c.floor\n\t\t}\n",
+		},
+		{
+			Name: "a session's floor is ignored where leaders are asked", Test: "TestStaleGoesOnElsewhere",
+			Old: "\t\tif c.declared != nil { // else it has", New: "\t\tif c.declared != nil && !MUTANT { // else it has",
+		},
+		{
+			Name: "any transaction's version is taken for the session's", Test: "TestSessionFloor",
+			Old: "\t\tif c.Submit(m.ID) != nil {\n", New: "\t\tif c.Submit(m.ID) != nil || MUTANT {\n",
+		},
+		{
+			Name: "a member serves what is not closed", Test: "TestMembersServeWhatIsClosed",
+			Tests: []string{"TestStaleNotices/1"},
+			Old:   "\tcase m.At > s.closedAt(env):\n", New: "\tcase m.At > s.closedAt(env) && !MUTANT:\n",
+		},
+		{
+			Name: "the bound of how old is ignored", Test: "TestStaleAt", Tests: []string{"TestStaleNotices/1"},
+			Old: "clock.Stamp(env.Now-m.MaxAge), 1)\n",
+			New: "clock.Stamp(env.Now-m.MaxAge), 1)\n\tif MUTANT {\n\t\toldest = clock.Stamp(max(m.Floor, 1))\n\t}\n",
+		},
+		{
+			Name: "how old something is goes by a clock that is off", Test: "TestStaleAt",
+			Old: "!v.fixed && a.clocks.off() {", New: "!v.fixed && a.clocks.off() && !MUTANT {",
+		},
+		{
+			Name: "a member that is silent is the nearest", Test: "TestStaleAt",
+			Old: "env.Now-asked > a.cfg.RoundTrip; silent {", New: "env.Now-asked > a.cfg.RoundTrip; silent && !MUTANT {",
+		},
+		{
+			Name: "a transaction that has read before goes on as of another time", Test: "TestStaleGoesOnElsewhere",
+			Old: "\tif c.view.fixed {\n", New: "\tif c.view.fixed && !MUTANT {\n",
+		},
+		{
+			Name: "a client goes on as of another time", Test: "TestSessionFloor",
+			Old: "|| o.ask.At > 0 && m.At != o.ask.At:", New: "|| o.ask.At > 0 && m.At != o.ask.At && !MUTANT:",
+		},
+		{
+			Name: "what was recovered has the version that was told", Test: "TestMembersServeWhatIsClosed",
+			Old: "\tcase uint64(m.At) < s.state.sure:\n", New: "\tcase uint64(m.At) < s.state.sure && !MUTANT:\n",
+		},
+		{
+			Name: "that something was recovered is forgotten with a crash", Test: "TestMembersServeWhatIsClosed",
+			Old: "\t\tst.Put([]byte(sureKey), ", New: "\t\tif MUTANT {\n\t\t\treturn\n\t\t}\n\t\tst.Put([]byte(sureKey), ",
+		},
+		{
+			Name: "a record that comes late is nobody's", Test: "TestRecordThatComesLate",
+			Old: "\tif s.term > 0 && s.state.records[id] != nil {\n",
+			New: "\tif s.term > 0 && s.state.records[id] != nil && !MUTANT {\n",
 		},
 	}
 }

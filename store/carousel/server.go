@@ -38,9 +38,10 @@ type server struct {
 	coordinator
 	snapshots
 	closing
-	clocks clocks
-	probes int // sweeps until clocks are measured again
-	list   fastList
+	wanting wanting
+	clocks  clocks
+	probes  int // sweeps until clocks are measured again
+	list    fastList
 
 	status  smr.Status // what the member said last
 	refused string
@@ -133,6 +134,8 @@ func (s *server) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 		s.onPage(env, from, m)
 	case snapshotRequest:
 		s.onSnapshot(env, from, m)
+	case closedRequest:
+		s.onClosed(env, from, m)
 	case timeReply:
 		s.clocks.took(env, from, m)
 	case prepareRequest:
@@ -243,6 +246,8 @@ func (s *server) committed(env *protocol.Env[store.Message], at raft.Position, e
 		s.wasChecked(env, at, m)
 	case done:
 		delete(s.txns, m.ID)
+	case begun:
+		s.wasBegun(env, m.ID)
 	case committing:
 		s.wasCommitting(env, m)
 	case decided:

@@ -150,6 +150,9 @@ func (c *Conn) decide(
 // Promises implements client.Backend.
 func (c *Conn) Promises() history.Level { return c.cfg.Protocol.Promises() }
 
+// Stales implements client.Backend.
+func (c *Conn) Stales() bool { return c.cfg.Protocol.Stale }
+
 // Status asks a machine how it is.
 func (c *Conn) Status(ctx context.Context, machine string) (*pb.StatusResponse, error) {
 	for _, m := range c.machines {

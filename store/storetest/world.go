@@ -96,6 +96,7 @@ type Scenario struct {
 	Hot          bool // each transaction reads and writes one key
 	Lose         bool // a site goes down for a while
 	Appends      bool // each write adds to what is there
+	Stale        bool // some of those that only read may see what is old
 	Ring         bool // client i reads key i and writes the next one
 	CheckEvery   int  // as in sim.Config; 0 is 3
 	// Offset is how far clocks are apart at most. They move all the time, and Config.MaxOffset is
@@ -135,6 +136,8 @@ type World struct {
 	rec history.TxnRecorder
 	// relaxed are transactions that ask to be serializable, and no more.
 	relaxed map[history.TxnID]bool
+	stale   map[history.TxnID]*staleRead // those that may see what is old, and have read
+	told    map[store.Key][]toldWrite
 	apart   bool // clocks were further apart than they may be
 }
 
@@ -150,6 +153,7 @@ func New(subject Subject, sc Scenario) (*World, error) {
 		Subject: subject, Scenario: sc, Layout: Layout(sc.Sites, sc.Shards), Rand: rand.New(rand.NewPCG(sc.Seed, 7)),
 		Versions: Versions{}, Refused: map[protocol.ID]string{},
 		Appended: map[store.Key][]int{}, relaxed: map[history.TxnID]bool{},
+		stale: map[history.TxnID]*staleRead{}, told: map[store.Key][]toldWrite{},
 	}
 	for i := range w.Layout.Sites {
 		w.MoreCoordinators(&w.Layout.Sites[i])

@@ -803,7 +803,13 @@ type DeclareRequest struct {
 	// As in ReadRequest.
 	Epoch uint64 `protobuf:"varint,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	// As in CommitRequest.
-	Serializable  bool `protobuf:"varint,5,opt,name=serializable,proto3" json:"serializable,omitempty"`
+	Serializable bool `protobuf:"varint,5,opt,name=serializable,proto3" json:"serializable,omitempty"`
+	// The transaction, which only reads, may see the store as it was so many
+	// nanoseconds ago, but not before a timestamp, floor. With at it goes on with
+	// one that has read as of that timestamp. 0: it sees what there is.
+	MaxAgeNs      uint64 `protobuf:"varint,6,opt,name=max_age_ns,json=maxAgeNs,proto3" json:"max_age_ns,omitempty"`
+	Floor         uint64 `protobuf:"varint,7,opt,name=floor,proto3" json:"floor,omitempty"`
+	At            uint64 `protobuf:"varint,8,opt,name=at,proto3" json:"at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -873,11 +879,36 @@ func (x *DeclareRequest) GetSerializable() bool {
 	return false
 }
 
+func (x *DeclareRequest) GetMaxAgeNs() uint64 {
+	if x != nil {
+		return x.MaxAgeNs
+	}
+	return 0
+}
+
+func (x *DeclareRequest) GetFloor() uint64 {
+	if x != nil {
+		return x.Floor
+	}
+	return 0
+}
+
+func (x *DeclareRequest) GetAt() uint64 {
+	if x != nil {
+		return x.At
+	}
+	return 0
+}
+
 // DeclareResponse is what the keys hold that are to be read.
 type DeclareResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// In the order of the keys.
-	Values        []*Held `protobuf:"bytes,1,rep,name=values,proto3" json:"values,omitempty"`
+	// In the order of the keys. None: what was asked for cannot be read.
+	Values []*Held `protobuf:"bytes,1,rep,name=values,proto3" json:"values,omitempty"`
+	// The timestamp of which the values are, and how long ago that was in
+	// nanoseconds. 0: they are of no timestamp.
+	At            uint64 `protobuf:"varint,2,opt,name=at,proto3" json:"at,omitempty"`
+	AgeNs         uint64 `protobuf:"varint,3,opt,name=age_ns,json=ageNs,proto3" json:"age_ns,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -917,6 +948,20 @@ func (x *DeclareResponse) GetValues() []*Held {
 		return x.Values
 	}
 	return nil
+}
+
+func (x *DeclareResponse) GetAt() uint64 {
+	if x != nil {
+		return x.At
+	}
+	return 0
+}
+
+func (x *DeclareResponse) GetAgeNs() uint64 {
+	if x != nil {
+		return x.AgeNs
+	}
+	return 0
 }
 
 // Held is what a site holds under a declared key.
@@ -1647,9 +1692,11 @@ func (x *Current) GetValue() []byte {
 
 // Decision is how a transaction ended.
 type Decision struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Verdict       Decision_Verdict       `protobuf:"varint,1,opt,name=verdict,proto3,enum=foresay.store.v1.Decision_Verdict" json:"verdict,omitempty"`
-	Reason        Reason                 `protobuf:"varint,2,opt,name=reason,proto3,enum=foresay.store.v1.Reason" json:"reason,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Verdict Decision_Verdict       `protobuf:"varint,1,opt,name=verdict,proto3,enum=foresay.store.v1.Decision_Verdict" json:"verdict,omitempty"`
+	Reason  Reason                 `protobuf:"varint,2,opt,name=reason,proto3,enum=foresay.store.v1.Reason" json:"reason,omitempty"`
+	// That of what a committed transaction has written. Absent: it is not known.
+	Version       *Version `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1696,6 +1743,13 @@ func (x *Decision) GetReason() Reason {
 		return x.Reason
 	}
 	return Reason_REASON_UNSPECIFIED
+}
+
+func (x *Decision) GetVersion() *Version {
+	if x != nil {
+		return x.Version
+	}
+	return nil
 }
 
 // StatusRequest asks how a machine is.
@@ -2704,15 +2758,21 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\x0eCommitResponse\x12,\n" +
 	"\x04vote\x18\x01 \x01(\v2\x16.foresay.store.v1.VoteH\x00R\x04vote\x128\n" +
 	"\bdecision\x18\x02 \x01(\v2\x1a.foresay.store.v1.DecisionH\x00R\bdecisionB\b\n" +
-	"\x06result\"\xa3\x01\n" +
+	"\x06result\"\xe7\x01\n" +
 	"\x0eDeclareRequest\x12)\n" +
 	"\x02id\x18\x01 \x01(\v2\x19.foresay.store.v1.VersionR\x02id\x12\x14\n" +
 	"\x05reads\x18\x02 \x03(\fR\x05reads\x12\x16\n" +
 	"\x06writes\x18\x03 \x03(\fR\x06writes\x12\x14\n" +
 	"\x05epoch\x18\x04 \x01(\x04R\x05epoch\x12\"\n" +
-	"\fserializable\x18\x05 \x01(\bR\fserializable\"A\n" +
+	"\fserializable\x18\x05 \x01(\bR\fserializable\x12\x1c\n" +
+	"\n" +
+	"max_age_ns\x18\x06 \x01(\x04R\bmaxAgeNs\x12\x14\n" +
+	"\x05floor\x18\a \x01(\x04R\x05floor\x12\x0e\n" +
+	"\x02at\x18\b \x01(\x04R\x02at\"h\n" +
 	"\x0fDeclareResponse\x12.\n" +
-	"\x06values\x18\x01 \x03(\v2\x16.foresay.store.v1.HeldR\x06values\"\x95\x01\n" +
+	"\x06values\x18\x01 \x03(\v2\x16.foresay.store.v1.HeldR\x06values\x12\x0e\n" +
+	"\x02at\x18\x02 \x01(\x04R\x02at\x12\x15\n" +
+	"\x06age_ns\x18\x03 \x01(\x04R\x05ageNs\"\x95\x01\n" +
 	"\x04Held\x123\n" +
 	"\aversion\x18\x01 \x01(\v2\x19.foresay.store.v1.VersionR\aversion\x12\x18\n" +
 	"\apresent\x18\x02 \x01(\bR\apresent\x12\x14\n" +
@@ -2756,10 +2816,11 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\x06locked\x18\x02 \x01(\bR\x06locked\x123\n" +
 	"\aversion\x18\x03 \x01(\v2\x19.foresay.store.v1.VersionR\aversion\x12\x18\n" +
 	"\apresent\x18\x04 \x01(\bR\apresent\x12\x14\n" +
-	"\x05value\x18\x05 \x01(\fR\x05value\"\xca\x01\n" +
+	"\x05value\x18\x05 \x01(\fR\x05value\"\xff\x01\n" +
 	"\bDecision\x12<\n" +
 	"\averdict\x18\x01 \x01(\x0e2\".foresay.store.v1.Decision.VerdictR\averdict\x120\n" +
-	"\x06reason\x18\x02 \x01(\x0e2\x18.foresay.store.v1.ReasonR\x06reason\"N\n" +
+	"\x06reason\x18\x02 \x01(\x0e2\x18.foresay.store.v1.ReasonR\x06reason\x123\n" +
+	"\aversion\x18\x03 \x01(\v2\x19.foresay.store.v1.VersionR\aversion\"N\n" +
 	"\aVerdict\x12\x17\n" +
 	"\x13VERDICT_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11VERDICT_COMMITTED\x10\x01\x12\x13\n" +
@@ -2953,39 +3014,40 @@ var file_foresay_store_v1_store_proto_depIdxs = []int32{
 	3,  // 26: foresay.store.v1.Current.version:type_name -> foresay.store.v1.Version
 	1,  // 27: foresay.store.v1.Decision.verdict:type_name -> foresay.store.v1.Decision.Verdict
 	0,  // 28: foresay.store.v1.Decision.reason:type_name -> foresay.store.v1.Reason
-	27, // 29: foresay.store.v1.StatusResponse.shards:type_name -> foresay.store.v1.ShardStatus
-	26, // 30: foresay.store.v1.StatusResponse.peers:type_name -> foresay.store.v1.PeerStatus
-	3,  // 31: foresay.store.v1.ShardStatus.oldest_undecided:type_name -> foresay.store.v1.Version
-	3,  // 32: foresay.store.v1.ShardStatus.blocked_transactions:type_name -> foresay.store.v1.Version
-	28, // 33: foresay.store.v1.ShardStatus.clock:type_name -> foresay.store.v1.ClockStatus
-	0,  // 34: foresay.store.v1.PageResponse.reason:type_name -> foresay.store.v1.Reason
-	31, // 35: foresay.store.v1.PageResponse.items:type_name -> foresay.store.v1.Item
-	3,  // 36: foresay.store.v1.Item.version:type_name -> foresay.store.v1.Version
-	2,  // 37: foresay.store.v1.ChangeRequest.step:type_name -> foresay.store.v1.ChangeRequest.Step
-	32, // 38: foresay.store.v1.ChangeRequest.ballot:type_name -> foresay.store.v1.Ballot
-	32, // 39: foresay.store.v1.ChangeResponse.promised:type_name -> foresay.store.v1.Ballot
-	32, // 40: foresay.store.v1.ChangeResponse.accepted:type_name -> foresay.store.v1.Ballot
-	5,  // 41: foresay.store.v1.Store.Read:input_type -> foresay.store.v1.ReadRequest
-	9,  // 42: foresay.store.v1.Store.Commit:input_type -> foresay.store.v1.CommitRequest
-	11, // 43: foresay.store.v1.Store.Declare:input_type -> foresay.store.v1.DeclareRequest
-	14, // 44: foresay.store.v1.Store.Abandon:input_type -> foresay.store.v1.AbandonRequest
-	16, // 45: foresay.store.v1.Store.Calls:input_type -> foresay.store.v1.CallBatch
-	24, // 46: foresay.store.v1.Store.Status:input_type -> foresay.store.v1.StatusRequest
-	29, // 47: foresay.store.v1.Store.Page:input_type -> foresay.store.v1.PageRequest
-	33, // 48: foresay.store.v1.Store.Change:input_type -> foresay.store.v1.ChangeRequest
-	6,  // 49: foresay.store.v1.Store.Read:output_type -> foresay.store.v1.ReadResponse
-	10, // 50: foresay.store.v1.Store.Commit:output_type -> foresay.store.v1.CommitResponse
-	12, // 51: foresay.store.v1.Store.Declare:output_type -> foresay.store.v1.DeclareResponse
-	15, // 52: foresay.store.v1.Store.Abandon:output_type -> foresay.store.v1.AbandonResponse
-	18, // 53: foresay.store.v1.Store.Calls:output_type -> foresay.store.v1.AnswerBatch
-	25, // 54: foresay.store.v1.Store.Status:output_type -> foresay.store.v1.StatusResponse
-	30, // 55: foresay.store.v1.Store.Page:output_type -> foresay.store.v1.PageResponse
-	34, // 56: foresay.store.v1.Store.Change:output_type -> foresay.store.v1.ChangeResponse
-	49, // [49:57] is the sub-list for method output_type
-	41, // [41:49] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	3,  // 29: foresay.store.v1.Decision.version:type_name -> foresay.store.v1.Version
+	27, // 30: foresay.store.v1.StatusResponse.shards:type_name -> foresay.store.v1.ShardStatus
+	26, // 31: foresay.store.v1.StatusResponse.peers:type_name -> foresay.store.v1.PeerStatus
+	3,  // 32: foresay.store.v1.ShardStatus.oldest_undecided:type_name -> foresay.store.v1.Version
+	3,  // 33: foresay.store.v1.ShardStatus.blocked_transactions:type_name -> foresay.store.v1.Version
+	28, // 34: foresay.store.v1.ShardStatus.clock:type_name -> foresay.store.v1.ClockStatus
+	0,  // 35: foresay.store.v1.PageResponse.reason:type_name -> foresay.store.v1.Reason
+	31, // 36: foresay.store.v1.PageResponse.items:type_name -> foresay.store.v1.Item
+	3,  // 37: foresay.store.v1.Item.version:type_name -> foresay.store.v1.Version
+	2,  // 38: foresay.store.v1.ChangeRequest.step:type_name -> foresay.store.v1.ChangeRequest.Step
+	32, // 39: foresay.store.v1.ChangeRequest.ballot:type_name -> foresay.store.v1.Ballot
+	32, // 40: foresay.store.v1.ChangeResponse.promised:type_name -> foresay.store.v1.Ballot
+	32, // 41: foresay.store.v1.ChangeResponse.accepted:type_name -> foresay.store.v1.Ballot
+	5,  // 42: foresay.store.v1.Store.Read:input_type -> foresay.store.v1.ReadRequest
+	9,  // 43: foresay.store.v1.Store.Commit:input_type -> foresay.store.v1.CommitRequest
+	11, // 44: foresay.store.v1.Store.Declare:input_type -> foresay.store.v1.DeclareRequest
+	14, // 45: foresay.store.v1.Store.Abandon:input_type -> foresay.store.v1.AbandonRequest
+	16, // 46: foresay.store.v1.Store.Calls:input_type -> foresay.store.v1.CallBatch
+	24, // 47: foresay.store.v1.Store.Status:input_type -> foresay.store.v1.StatusRequest
+	29, // 48: foresay.store.v1.Store.Page:input_type -> foresay.store.v1.PageRequest
+	33, // 49: foresay.store.v1.Store.Change:input_type -> foresay.store.v1.ChangeRequest
+	6,  // 50: foresay.store.v1.Store.Read:output_type -> foresay.store.v1.ReadResponse
+	10, // 51: foresay.store.v1.Store.Commit:output_type -> foresay.store.v1.CommitResponse
+	12, // 52: foresay.store.v1.Store.Declare:output_type -> foresay.store.v1.DeclareResponse
+	15, // 53: foresay.store.v1.Store.Abandon:output_type -> foresay.store.v1.AbandonResponse
+	18, // 54: foresay.store.v1.Store.Calls:output_type -> foresay.store.v1.AnswerBatch
+	25, // 55: foresay.store.v1.Store.Status:output_type -> foresay.store.v1.StatusResponse
+	30, // 56: foresay.store.v1.Store.Page:output_type -> foresay.store.v1.PageResponse
+	34, // 57: foresay.store.v1.Store.Change:output_type -> foresay.store.v1.ChangeResponse
+	50, // [50:58] is the sub-list for method output_type
+	42, // [42:50] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_foresay_store_v1_store_proto_init() }
