@@ -458,7 +458,7 @@ func closedPlants() []plant.Bug {
 func stalePlants() []plant.Bug {
 	return []plant.Bug{
 		{
-			Name: "a session's floor is ignored", Test: "TestSessionFloor", Tests: []string{"TestStaleNotices/1"},
+			Name: "a session's floor is ignored", Test: "TestSessionFloor", Tests: []string{"TestStaleNotices/2"},
 			Old: "\t\to.ask.Floor = c.floor\n", New: "\t\tif !MUTANT {\n\t\t\to.ask.Floor = c.floor\n\t\t}\n",
 		},
 		{
@@ -475,7 +475,7 @@ func stalePlants() []plant.Bug {
 			Old:   "\tcase m.At > s.closedAt(env):\n", New: "\tcase m.At > s.closedAt(env) && !MUTANT:\n",
 		},
 		{
-			Name: "the bound of how old is ignored", Test: "TestStaleAt", Tests: []string{"TestStaleNotices/1"},
+			Name: "the bound of how old is ignored", Test: "TestStaleAt", Tests: []string{"TestStaleNotices/52"},
 			Old: "clock.Stamp(env.Now-m.MaxAge), 1)\n",
 			New: "clock.Stamp(env.Now-m.MaxAge), 1)\n\tif MUTANT {\n\t\toldest = clock.Stamp(max(m.Floor, 1))\n\t}\n",
 		},
