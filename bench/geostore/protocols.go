@@ -32,6 +32,7 @@ type spread struct {
 	matrix    wan.Matrix
 	placement [][]string    // by partition, the site of its leader first
 	offset    time.Duration // see Config.Offset
+	stale     bool          // transactions that only read may see what is old
 }
 
 // ringOf has a partition led at each site of a preset, with copies at the two that follow in the
@@ -63,7 +64,7 @@ func (p *spread) config(s system, seed uint64) Config {
 
 // setting is what the model is told.
 func (p *spread) setting() plan.Setting {
-	s := plan.Setting{WAN: p.matrix, Clients: plan.Everywhere(p.matrix), Load: plan.Load{Declared: true}}
+	s := plan.Setting{WAN: p.matrix, Clients: plan.Everywhere(p.matrix), Load: plan.Load{Declared: true, Stale: p.stale}}
 	for _, sites := range p.placement {
 		var at []wan.Site
 		for _, site := range sites {

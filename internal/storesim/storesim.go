@@ -85,7 +85,7 @@ func Measure(c Config) ([]Measurement, error) {
 		}
 		for n, t := range c.Setting.Txns(i) {
 			if n%restsAfter == 0 {
-				if _, err := w.play(i, all, false); err != nil {
+				if err := w.warm(i, all); err != nil {
 					return nil, fmt.Errorf("storesim: %s: client at %s, a read of all partitions: %w", c.System, client.Site, err)
 				}
 			}
@@ -101,6 +101,16 @@ func Measure(c Config) ([]Measurement, error) {
 		}
 	}
 	return out, nil
+}
+
+// warm has a client read all partitions, also as transactions do that may see what is old: leaders
+// close timestamps from then on.
+func (w *world) warm(client int, all plan.Txn) error {
+	_, err := w.play(client, all, false)
+	if err == nil && w.Setting.Load.Stale {
+		_, err = w.play(client, all, true)
+	}
+	return err
 }
 
 // world is a store and its clients.
@@ -219,6 +229,13 @@ func (w *world) key(partition int) store.Key {
 // Then it lets the store carry it out.
 func (w *world) play(client int, t plan.Txn, declares bool) (time.Duration, error) {
 	began := w.Now()
+	if declares && w.Setting.Load.Stale && w.protocol.Stale && len(t.Writes) == 0 {
+		if err := w.stale(client, t); err != nil {
+			return 0, err
+		}
+		took := w.Now() - began
+		return took, w.Pass(4 * w.trip)
+	}
 	if declares && w.Setting.Load.Declared && w.protocol.Declares && (len(t.Writes) > 0 || w.protocol.Clocked) {
 		if err := w.declared(client, t); err != nil {
 			return 0, err
@@ -293,6 +310,37 @@ func (w *world) read(client int, t plan.Txn) ([]read, error) {
 
 func (w *world) all(refs []uint64) bool {
 	return !slices.ContainsFunc(refs, func(ref uint64) bool { _, ok := w.got[ref]; return !ok })
+}
+
+// staleFor is how old what is read may be of transactions that may see what is old.
+const staleFor = time.Minute
+
+// stale makes a transaction that only reads, and may see what is old.
+func (w *world) stale(client int, t plan.Txn) error {
+	var keys []store.Key
+	for _, k := range t.Reads {
+		keys = append(keys, w.key(k))
+	}
+	slices.Sort(keys)
+	step := 1
+	if w.Setting.Load.Declared {
+		step = len(keys)
+	}
+	at := uint64(0)
+	for some := range slices.Chunk(keys, step) {
+		w.ref++
+		w.Deliver(w.clients[client], store.Declare{Ref: w.ref, Reads: some, MaxAge: staleFor, At: at})
+		if err := w.await(func() bool { _, ok := w.begun[w.ref]; return ok }); err != nil {
+			return err
+		}
+		d := w.begun[w.ref]
+		delete(w.begun, w.ref)
+		if !d.OK || d.At == 0 || at > 0 && d.At != at {
+			return fmt.Errorf("its reads, as of %d, are answered as of %d: %v", at, d.At, d.OK)
+		}
+		at = d.At
+	}
+	return nil
 }
 
 // declared makes a transaction whose keys are declared.

@@ -33,9 +33,7 @@ type client struct {
 	// early are declared while it does not know yet which site is near: nothing is lost by waiting
 	// for that, as the nearest one answers first.
 	early []store.Declare
-	// floor is the latest version that it has written or read, or timestamp as of which it has read:
-	// what may be old is not read as of before, so that it sees all that this client has seen.
-	floor uint64
+	seen  session
 }
 
 // get is a read that lacks answers.
@@ -64,7 +62,7 @@ func newClient(cfg store.Config, mode variant) (*client, error) {
 		return nil, fmt.Errorf("carousel: %w", err)
 	}
 	return &client{NearestCalls: calls, cfg: cfg, direct: mode == directMode,
-		open: map[store.TxnID]*opened{}, refs: map[uint64]store.TxnID{}}, nil
+		seen: session{newest: map[store.Key]uint64{}}, open: map[store.TxnID]*opened{}, refs: map[uint64]store.TxnID{}}, nil
 }
 
 // Patience implements store.ClientNode: a commit waits for groups side by side, whose leaders may
@@ -106,8 +104,10 @@ func (c *client) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 	case store.ReadReply:
 		c.onReadReply(env, from, m)
 	case store.Decided:
-		if c.Submit(m.ID) != nil {
-			c.saw(m.Version.Time)
+		if s := c.Submit(m.ID); s != nil {
+			for _, w := range s.Txn.Writes {
+				c.seen.saw(w.Key, m.Version)
+			}
 		}
 		c.Decided(env, from, m)
 	case store.Busy:
@@ -143,7 +143,7 @@ func (c *client) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
 func (c *client) read(env *protocol.Env[store.Message], g *get) {
 	if !g.Tired(env.Now) && c.suffices(g, g.Tries+1) {
 		out, _ := g.Answered()
-		c.saw(out.Value.Version.Time)
+		c.seen.saw(g.Ask.Key, out.Value.Version)
 		c.EndGet(env, g, out)
 		return
 	}
@@ -163,7 +163,7 @@ func (c *client) onReadReply(env *protocol.Env[store.Message], from protocol.ID,
 	out, n := c.Heard(env, p, &g.Get, m)
 	switch {
 	case c.suffices(g, g.Tries):
-		c.saw(out.Value.Version.Time)
+		c.seen.saw(g.Ask.Key, out.Value.Version)
 		c.EndGet(env, g, out)
 	case n == 1:
 		env.Send(protocol.App, g.First(p.Site))
@@ -192,7 +192,7 @@ func (c *client) suffices(g *get, tries int) bool {
 func (c *client) onDeclare(env *protocol.Env[store.Message], m store.Declare) {
 	full := len(c.open)+len(c.early)+c.Waiting() >= c.cfg.MaxWaiting
 	ask := store.DeclareRequest{ID: store.TxnID{Time: 1}, Reads: m.Reads, Writes: m.Writes, MaxAge: m.MaxAge, At: m.At}
-	if full || ask.Validate() != nil {
+	if full || m.At > 0 && c.seen.hides(m.At, m.Reads) || ask.Validate() != nil {
 		env.Send(protocol.App, store.Declared{Ref: m.Ref})
 		return
 	}
@@ -232,7 +232,7 @@ func (c *client) begin(env *protocol.Env[store.Message], m store.Declare) {
 	o := &opened{ref: m.Ref, ask: store.DeclareRequest{ID: id, Reads: m.Reads, Writes: m.Writes,
 		Serializable: m.Serializable, MaxAge: m.MaxAge, At: m.At}, site: c.Home()}
 	if m.MaxAge > 0 {
-		o.ask.Floor = c.floor
+		o.ask.Floor = c.seen.of(m.Reads)
 	}
 	c.open[id], c.refs[m.Ref] = o, id
 	c.beat(env, id, o)
@@ -261,21 +261,14 @@ func (c *client) onDeclared(env *protocol.Env[store.Message], m store.DeclareRep
 		return
 	}
 	o.answered = true
-	c.saw(m.At)
-	for _, v := range m.Values {
+	c.seen.sawAt(m.At)
+	for i, v := range m.Values {
 		c.See(v.Value.Version.Time)
-		c.saw(v.Value.Version.Time)
+		c.seen.saw(o.ask.Reads[i], v.Value.Version)
 	}
 	env.Send(protocol.App, store.Declared{Ref: o.ref, OK: true, Values: m.Values, At: m.At, Age: m.Age})
 	if len(o.ask.Writes) == 0 {
 		c.close(env, m.ID) // it is over
-	}
-}
-
-// saw keeps what the client reads from now on from being as of before what it has seen.
-func (c *client) saw(time uint64) {
-	if time <= maxStamp {
-		c.floor = max(c.floor, time)
 	}
 }
 

@@ -458,8 +458,8 @@ func closedPlants() []plant.Bug {
 func stalePlants() []plant.Bug {
 	return []plant.Bug{
 		{
-			Name: "a session's floor is ignored", Test: "TestSessionFloor", Tests: []string{"TestStaleNotices/2"},
-			Old: "\t\to.ask.Floor = c.floor\n", New: "\t\tif !MUTANT {\n\t\t\to.ask.Floor = c.floor\n\t\t}\n",
+			Name: "a session's floor is ignored", Test: "TestSessionFloor", Tests: []string{"TestStaleNotices/13"},
+			Old: "\t\to.ask.Floor = c.seen.of(m.Reads)\n", New: "\t\tif !MUTANT {\n\t\t\to.ask.Floor = c.seen.of(m.Reads)\n\t\t}\n",
 		},
 		{
 			Name: "a session's floor is ignored where leaders are asked", Test: "TestStaleGoesOnElsewhere",
@@ -467,15 +467,25 @@ func stalePlants() []plant.Bug {
 		},
 		{
 			Name: "any transaction's version is taken for the session's", Test: "TestSessionFloor",
-			Old: "\t\tif c.Submit(m.ID) != nil {\n", New: "\t\tif c.Submit(m.ID) != nil || MUTANT {\n",
+			Old: "\t\tif s := c.Submit(m.ID); s != nil {\n",
+			New: "\t\tif MUTANT {\n\t\t\tc.seen.saw(\"k\", m.Version)\n\t\t}\n\t\tif s := c.Submit(m.ID); s != nil {\n",
+		},
+		{
+			Name: "what a session reads next may be from before what it has written", Test: "TestSessionFloor",
+			Old: "m.At > 0 && c.seen.hides(m.At, m.Reads)", New: "m.At > 0 && !MUTANT && c.seen.hides(m.At, m.Reads)",
+		},
+		{
+			Name: "what a session forgets it has not seen", Test: "TestSessionForgets",
+			Old: "\t\t\ts.floor = max(s.floor, at)\n\t\t}\n\t\ts.forget()",
+			New: "\t\t\tif !MUTANT {\n\t\t\t\ts.floor = max(s.floor, at)\n\t\t\t}\n\t\t}\n\t\tif MUTANT {\n\t\t\tclear(s.newest)\n\t\t}\n\t\ts.forget()",
 		},
 		{
 			Name: "a member serves what is not closed", Test: "TestMembersServeWhatIsClosed",
-			Tests: []string{"TestStaleNotices/1"},
+			Tests: []string{"TestStaleNotices/8"},
 			Old:   "\tcase m.At > s.closedAt(env):\n", New: "\tcase m.At > s.closedAt(env) && !MUTANT:\n",
 		},
 		{
-			Name: "the bound of how old is ignored", Test: "TestStaleAt", Tests: []string{"TestStaleNotices/52"},
+			Name: "the bound of how old is ignored", Test: "TestStaleAt", Tests: []string{"TestStaleNotices/82"},
 			Old: "clock.Stamp(env.Now-m.MaxAge), 1)\n",
 			New: "clock.Stamp(env.Now-m.MaxAge), 1)\n\tif MUTANT {\n\t\toldest = clock.Stamp(max(m.Floor, 1))\n\t}\n",
 		},

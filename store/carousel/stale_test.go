@@ -1,6 +1,7 @@
 package carousel
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -232,9 +233,9 @@ func TestSessionFloor(t *testing.T) {
 	leader := layout.Sites[0].Shards[0]
 	coordinator := layout.Sites[0].Coordinators[0]
 	ref := uint64(0)
-	declare := func(at uint64) store.DeclareRequest {
+	declare := func(at uint64, keys ...store.Key) store.DeclareRequest {
 		ref++
-		m, ok := call(protocol.App, store.Declare{Ref: ref, Reads: []store.Key{"k"}, MaxAge: time.Second, At: at})[0].(store.DeclareRequest)
+		m, ok := call(protocol.App, store.Declare{Ref: ref, Reads: keys, MaxAge: time.Second, At: at})[0].(store.DeclareRequest)
 		if !ok || m.At != at || m.MaxAge != time.Second {
 			t.Fatalf("it asks for %+v", m)
 		}
@@ -242,13 +243,14 @@ func TestSessionFloor(t *testing.T) {
 	}
 	call(protocol.App, store.Get{Ref: 100, Key: "k"})
 	call(leader, store.ReadReply{Ref: 1, Value: store.Value{Version: store.Version{Time: 5}}})
-	expect(t, "the floor, when it has read", declare(0).Floor, uint64(5))
+	expect(t, "the floor, when it has read", declare(0, "k").Floor, uint64(5))
 
 	sent := call(protocol.App, store.Submit{Ref: 101, Writes: []store.Write{{Key: "k"}}})[0].(store.CommitRequest)
 	call(coordinator, store.Decided{ID: txnID(99), Verdict: store.Committed, Version: store.Version{Time: 99}})
-	expect(t, "the floor, when it has heard of another's commit", declare(0).Floor, uint64(5))
+	expect(t, "the floor, when it has heard of another's commit", declare(0, "k").Floor, uint64(5))
+	expect(t, "the floor of another key", declare(0, "l").Floor, uint64(0))
 	call(coordinator, store.Decided{ID: sent.Txn.ID, Verdict: store.Committed, Version: store.Version{Time: 20}})
-	m := declare(0)
+	m := declare(0, "k")
 	expect(t, "the floor, when it has committed", m.Floor, uint64(20))
 
 	held := []store.Held{{Value: store.Value{Version: store.Version{Time: 7}}}}
@@ -256,9 +258,13 @@ func TestSessionFloor(t *testing.T) {
 	if d, ok := out[0].(store.Declared); !ok || !d.OK || d.At != 30 || d.Age != 4 {
 		t.Errorf("it is told %+v", out)
 	}
-	expect(t, "the floor, when it has read as of a time", declare(0).Floor, uint64(30))
+	expect(t, "the floor, when it has read as of a time", declare(0, "l").Floor, uint64(30))
+	d, ok := call(protocol.App, store.Declare{Ref: 102, Reads: []store.Key{"k"}, MaxAge: time.Second, At: 19})[0].(store.Declared)
+	if !ok || d.OK {
+		t.Errorf("as of before what it has written it reads %+v", d)
+	}
 
-	m = declare(30)
+	m = declare(30, "k")
 	if out := call(coordinator, store.DeclareReply{ID: m.ID, Values: held, At: 31}); len(out) > 0 {
 		t.Errorf("of an answer as of another time it is told %+v", out)
 	}
@@ -284,4 +290,26 @@ func TestRecordThatComesLate(t *testing.T) {
 	if a.txns[txnID(1)] == nil {
 		t.Error("nobody gives up a transaction whose client is gone")
 	}
+}
+
+// TestSessionForgets: what a session does not remember any more counts as seen of all keys.
+func TestSessionForgets(t *testing.T) {
+	s := session{newest: map[store.Key]uint64{}}
+	key := func(n int) store.Key { return store.Key(fmt.Sprint("k", n)) }
+	most := 0
+	for n := 1; n <= 3*seenKeys; n++ {
+		s.saw(key(n), store.Version{Time: uint64(n)})
+		most = max(most, len(s.newest))
+		for _, back := range []int{0, 1, seenKeys / 2, seenKeys, n - 1} {
+			if old := max(n-back, 1); s.of([]store.Key{key(old)}) < uint64(old) {
+				t.Fatalf("%d keys after it has seen version %d it may read before", back, old)
+			}
+		}
+	}
+	if most > seenKeys+1 {
+		t.Errorf("it remembers %d keys", most)
+	}
+	s.saw("k", store.Version{Time: maxStamp + 1})
+	s.sawAt(maxStamp + 1)
+	expect(t, "a version that no clock has", s.of([]store.Key{"k"}) <= uint64(3*seenKeys), true)
 }

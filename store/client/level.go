@@ -27,9 +27,9 @@ const (
 )
 
 // Stale is the level of transactions that, if they only read, may see the store as it was so long
-// ago or later: all of it as of one time, with all that the same session has written, or seen, when
-// the transaction begins. A session is a backend, such as a front.Conn: all clients that are made
-// from it. How old something is goes by the clock of a machine at the client's site.
+// ago or later: all of it as of one time, and of each key what the same session has written or read
+// before, or something later. A session is a backend, such as a front.Conn: all clients that are
+// made from it. How old something is goes by the clock of a machine at the client's site.
 //
 // The nearest site that has a key answers alone, as of a time at or below which nothing is written
 // any more, where that is recent enough: without a word of the key's leader. Where it is not, the

@@ -28,6 +28,7 @@ type Application struct {
 	at       int         // the one that is read
 	buffer   store.Buffer
 	seen     map[store.Key]store.Value
+	session  map[store.Key]sessionSaw
 	priority store.Priority
 	attempt  int
 	log      history.TxnLog
@@ -239,6 +240,7 @@ func (a *Application) done(m store.Done) {
 	switch v {
 	case store.Committed:
 		a.log.Commit(now)
+		a.remember(m.Txn)
 		for _, x := range m.Txn.Writes {
 			w.told[x.Key] = append(w.told[x.Key], toldWrite{m.Txn.ID, now})
 			if w.Scenario.Appends {

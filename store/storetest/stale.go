@@ -25,6 +25,29 @@ type staleRead struct {
 	maxAge time.Duration
 	took   time.Duration
 	seen   map[store.Key]store.Version
+	before map[store.Key]sessionSaw // what its client had seen when it began
+}
+
+// sessionSaw is what a client has seen of a key: who of its transactions has written it last, and
+// the latest version that any has read.
+type sessionSaw struct {
+	wrote store.TxnID
+	read  store.Version
+}
+
+// remember notes what a committed transaction has written and read.
+func (a *Application) remember(t store.Txn) {
+	for _, x := range t.Writes {
+		s := a.session[x.Key]
+		s.wrote = t.ID
+		a.session[x.Key] = s
+	}
+	for key, v := range a.seen { //pure:ok into a map
+		if s := a.session[key]; v.Version.After(s.read) {
+			s.read = v.Version
+			a.session[key] = s
+		}
+	}
 }
 
 // toldWrite is a write whose client was told that it is committed.
@@ -42,7 +65,8 @@ func (a *Application) onlyReads() bool {
 func (a *Application) beginStale() {
 	w := a.world
 	all := ages()
-	a.stale = &staleRead{begun: w.Sim.Now(), maxAge: all[w.Rand.IntN(len(all))], seen: map[store.Key]store.Version{}}
+	a.stale = &staleRead{begun: w.Sim.Now(), maxAge: all[w.Rand.IntN(len(all))], seen: map[store.Key]store.Version{},
+		before: maps.Clone(a.session)}
 	w.relaxed[history.TxnID(a.number)] = true
 	a.readStale(1+w.Rand.IntN(len(a.ops)), 0)
 }
@@ -89,29 +113,43 @@ func (a *Application) onStale(m store.Declared) {
 }
 
 // judgeStale returns an error unless transactions that may see what is old have seen what they
-// must: as of one time, what their session had written before and, unless clocks were further apart
-// than they may be, nothing that is too old.
-func (w *World) judgeStale(h history.Transactions, faults sim.Faults) error {
-	if len(w.stale) == 0 {
-		return nil
-	}
-	off := faults&(sim.Skew|sim.Jump) != 0
-	session := h
-	session.Txns = slices.DeleteFunc(slices.Clone(h.Txns), func(t history.Txn) bool {
-		return w.stale[t.ID] == nil && (off || w.relaxed[t.ID]) && !writes(t)
-	})
-	if err := judge(session, history.SessionSerializable); err != nil {
-		return fmt.Errorf("what a session has seen: %w", err)
-	}
-	if off {
-		return nil
-	}
+// must: what their client had written or read before and, unless clocks were further apart than
+// they may be, nothing that is too old. That all of it is as of one time the history says.
+func (w *World) judgeStale(faults sim.Faults) error {
 	for _, id := range slices.Sorted(maps.Keys(w.stale)) {
-		if err := w.tooOld(w.stale[id]); err != nil {
-			return fmt.Errorf("transaction %d: %w", id, err)
+		err := w.unseen(w.stale[id])
+		if off := faults&(sim.Skew|sim.Jump) != 0; err == nil && !off {
+			err = w.tooOld(w.stale[id])
+		}
+		if err != nil {
+			return fmt.Errorf("transaction %d, which may see what is old: %w", id, err)
 		}
 	}
 	return nil
+}
+
+// unseen returns an error if a transaction has not seen what its client had.
+func (w *World) unseen(s *staleRead) error {
+	for _, key := range slices.Sorted(maps.Keys(s.seen)) {
+		before := s.before[key]
+		if v, ok := w.versionOf(key, before.wrote); ok && v.After(s.seen[key]) {
+			return fmt.Errorf("of %q it has seen %v, and its own client had written %v", key, s.seen[key], v)
+		}
+		if before.read.After(s.seen[key]) {
+			return fmt.Errorf("of %q it has seen %v, and its own client had read %v", key, s.seen[key], before.read)
+		}
+	}
+	return nil
+}
+
+// versionOf returns the version of a key that a transaction has written.
+func (w *World) versionOf(key store.Key, by store.TxnID) (store.Version, bool) {
+	for _, v := range w.Versions.Order(key) {
+		if w.Subject.Protocol.Writer(v) == w.Subject.Protocol.Writer(by) {
+			return v, true
+		}
+	}
+	return store.Version{}, false
 }
 
 // tooOld returns an error if a transaction has missed a write that was told before it may have.
@@ -121,11 +159,9 @@ func (w *World) tooOld(s *staleRead) error {
 			if t.at > s.begun-s.maxAge-2*w.Scenario.Offset {
 				continue
 			}
-			for _, v := range w.Versions.Order(key) {
-				if w.Subject.Protocol.Writer(v) == w.Subject.Protocol.Writer(t.by) && v.After(s.seen[key]) {
-					return fmt.Errorf("begun at %v, what it reads may be %v old: of %q it has seen %v, and %v was told at %v",
-						s.begun, s.maxAge, key, s.seen[key], v, t.at)
-				}
+			if v, ok := w.versionOf(key, t.by); ok && v.After(s.seen[key]) {
+				return fmt.Errorf("begun at %v, what it reads may be %v old: of %q it has seen %v, and %v was told at %v",
+					s.begun, s.maxAge, key, s.seen[key], v, t.at)
 			}
 		}
 	}

@@ -189,7 +189,7 @@ func New(subject Subject, sc Scenario) (*World, error) {
 		}
 	}
 	for i := range sc.Clients {
-		a := &Application{world: w, ID: protocol.ID(200 + i), n: i}
+		a := &Application{world: w, ID: protocol.ID(200 + i), n: i, session: map[store.Key]sessionSaw{}}
 		w.Clients = append(w.Clients, a)
 		w.Add(a.ID, names[i%len(names)])
 		w.Sim.After(time.Duration(w.Rand.IntN(50))*time.Millisecond+time.Second/2, a.Next)

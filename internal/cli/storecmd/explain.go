@@ -33,16 +33,20 @@ type distanceExplained struct {
 
 // An attemptExplained is one try.
 type attemptExplained struct {
-	Attempt  int             `json:"attempt"`
-	Mode     string          `json:"mode"`
-	Level    string          `json:"level"`
-	Declared bool            `json:"keys_declared,omitempty"`
-	Outcome  string          `json:"outcome"`
-	Reason   string          `json:"reason,omitempty"`
-	BeganMS  float64         `json:"began_ms"`
-	EndedMS  float64         `json:"ended_ms"`
-	Reads    []readExplained `json:"reads"`
-	Commit   *hop            `json:"commit,omitempty"`
+	Attempt  int    `json:"attempt"`
+	Mode     string `json:"mode"`
+	Level    string `json:"level"`
+	Declared bool   `json:"keys_declared,omitempty"`
+	// AsOf is the time as of which it has read that may see what is old, and AgeMS how long ago that
+	// was when it was read. Absent: it has seen what there was.
+	AsOf    *time.Time      `json:"as_of,omitempty"`
+	AgeMS   float64         `json:"age_ms,omitempty"`
+	Outcome string          `json:"outcome"`
+	Reason  string          `json:"reason,omitempty"`
+	BeganMS float64         `json:"began_ms"`
+	EndedMS float64         `json:"ended_ms"`
+	Reads   []readExplained `json:"reads"`
+	Commit  *hop            `json:"commit,omitempty"`
 	// Path is what the attempt waited for, one thing after the other.
 	Path []hop `json:"critical_path"`
 }
@@ -107,6 +111,10 @@ func (x *explanation) attempt(t *client.Trace, level client.Level) attemptExplai
 	a := attemptExplained{
 		Attempt: t.Attempt, Mode: t.Mode.String(), Level: cmp.Or(t.Level, level).String(), Declared: t.Declared,
 		Outcome: t.Outcome.Verdict.String(), BeganMS: ms(t.Began), EndedMS: ms(t.Ended), Reads: []readExplained{},
+	}
+	if t.At > 0 {
+		at := time.Unix(0, int64(t.At)).UTC()
+		a.AsOf, a.AgeMS = &at, ms(t.Age)
 	}
 	if t.Failed {
 		a.Outcome = "failed"

@@ -47,6 +47,9 @@ func (x *explanation) writeAttempt(w io.Writer, a attemptExplained) {
 		declared = ", keys declared"
 	}
 	fmt.Fprintf(w, "attempt %d, mode %s, %s%s: %s\n", a.Attempt, a.Mode, a.Level, declared, outcome)
+	if a.AsOf != nil {
+		fmt.Fprintf(w, "  as of %s, which was %.1f ms before\n", a.AsOf.Format("15:04:05.000000"), a.AgeMS)
+	}
 	took := a.EndedMS - a.BeganMS
 	label := len("commit")
 	for _, r := range a.Reads {
