@@ -75,11 +75,12 @@ type (
 		Writes []Key // the same
 		// Serializable is as in CommitRequest.
 		Serializable bool
-		// MaxAge says that the transaction, which only reads, may see the store as it was so long ago, and
-		// not before Floor (Protocol.Stale). With At it goes on with one that has read as of that
-		// timestamp. 0: it sees what there is.
+		// MaxAge says that the transaction, which only reads, may see the store as it was so long ago,
+		// but as of no timestamp before NotBefore (Protocol.Stale). With At it goes on with one that
+		// has read as of that timestamp. 0: it sees what there is.
 		MaxAge    time.Duration
-		Floor, At uint64
+		NotBefore uint64
+		At        uint64
 	}
 	DeclareReply struct {
 		ID     TxnID
@@ -139,6 +140,8 @@ type (
 		// Version is that of what a committed transaction has written, if the protocol is one that tells
 		// it (Protocol.Stale).
 		Version Version
+		// Fast is as in Outcome.
+		Fast bool
 	}
 )
 
@@ -162,8 +165,8 @@ func (m DeclareRequest) Validate() error {
 		return errors.New("store: a transaction without an ID")
 	case len(m.Reads)+len(m.Writes) == 0:
 		return errors.New("store: a declaration without a key")
-	case m.MaxAge < 0 || m.MaxAge == 0 && m.Floor+m.At > 0:
-		return fmt.Errorf("store: a declaration of what may be %v old, not before %d, at %d", m.MaxAge, m.Floor, m.At)
+	case m.MaxAge < 0 || m.MaxAge == 0 && m.NotBefore+m.At > 0:
+		return fmt.Errorf("store: a declaration of what may be %v old, not before %d, at %d", m.MaxAge, m.NotBefore, m.At)
 	case m.MaxAge > 0 && len(m.Writes) > 0:
 		return errors.New("store: a declaration of a transaction that writes, and may see what is old")
 	}

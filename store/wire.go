@@ -84,7 +84,8 @@ func RequestKinds() []wirefmt.Kind[Message] {
 		wirefmt.NewEarlierKind[Message](3, func(m CommitRequest) bool { return !m.Serializable },
 			earlierCommitRequestFields),
 		wirefmt.NewKind[Message](4, siteVoteFields),
-		wirefmt.NewEarlierKind[Message](5, func(m Decided) bool { return m.Version.IsZero() }, earlierDecidedFields),
+		wirefmt.NewEarlierKind[Message](5, func(m Decided) bool { return m.Version.IsZero() && !m.Fast },
+			earlierDecidedFields),
 		wirefmt.NewKind[Message](6, busyFields),
 		wirefmt.NewEarlierKind[Message](7, func(m DeclareRequest) bool { return !m.Serializable && !m.dated() },
 			earliestDeclareRequestFields),
@@ -145,6 +146,7 @@ func siteVoteFields(c *wirefmt.Coder, m *SiteVote) {
 func decidedFields(c *wirefmt.Coder, m *Decided) {
 	earlierDecidedFields(c, m)
 	VersionFields(c, &m.Version)
+	wirefmt.Bool(c, &m.Fast)
 }
 
 func earlierDecidedFields(c *wirefmt.Coder, m *Decided) {
@@ -158,12 +160,12 @@ func busyFields(c *wirefmt.Coder, m *Busy) { VersionFields(c, &m.ID) }
 func declareRequestFields(c *wirefmt.Coder, m *DeclareRequest) {
 	earlierDeclareRequestFields(c, m)
 	wirefmt.Int(c, &m.MaxAge)
-	wirefmt.Uint(c, &m.Floor)
+	wirefmt.Uint(c, &m.NotBefore)
 	wirefmt.Uint(c, &m.At)
 }
 
 // dated tells whether a declaration says of when it wants to see the store.
-func (m DeclareRequest) dated() bool { return m.MaxAge != 0 || m.Floor != 0 || m.At != 0 }
+func (m DeclareRequest) dated() bool { return m.MaxAge != 0 || m.NotBefore != 0 || m.At != 0 }
 
 func earlierDeclareRequestFields(c *wirefmt.Coder, m *DeclareRequest) {
 	earliestDeclareRequestFields(c, m)

@@ -83,7 +83,7 @@ func carouselLocality() bench.Experiment {
 			return collect(bench.Pick(o, []int{0, 100}, []int{0, 25, 50, 75, 100}), func(percent int) (studyPoint, error) {
 				return varied(o, zipfAlpha, func(p *studyPoint) {
 					p.params = append(p.params, table.Is("locality_percent", percent))
-					p.move = localise{p.place, percent}.move
+					p.locality, p.move = percent, localise{p.place, percent}.move
 				})
 			})
 		}, plan.All, "system")

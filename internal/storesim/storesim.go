@@ -54,6 +54,9 @@ type Measurement struct {
 	Txn     plan.Txn
 	Took    time.Duration
 	Modeled time.Duration
+	// Hops is how many messages from one site to another it has waited for, one after the other, from
+	// its first call to the last answer: see sim.Chain. Two are a round trip.
+	Hops int
 }
 
 // Measure has each client make its first transactions, all of them alone. Of links it takes the
@@ -97,7 +100,7 @@ func Measure(c Config) ([]Measurement, error) {
 			if !ok {
 				return nil, fmt.Errorf("storesim: %s: the model has a transaction of %+v end never", c.System, t)
 			}
-			out = append(out, Measurement{client.Site, c.Setting.ClassOf(i, t), t, took, modeled})
+			out = append(out, Measurement{client.Site, c.Setting.ClassOf(i, t), t, took, modeled, w.hops})
 		}
 	}
 	return out, nil
@@ -125,7 +128,9 @@ type world struct {
 	got      map[uint64]store.Got
 	done     map[uint64]store.Done
 	begun    map[uint64]store.Declared
-	keys     int // that were used
+	keys     int       // that were used
+	chain    sim.Chain // of the last answer
+	hops     int       // of the transaction
 }
 
 // layoutOf has a coordinator at each site, and the shards where the setting has partitions.
@@ -203,6 +208,7 @@ func newWorld(c Config, p store.Protocol) (*world, error) {
 }
 
 func (w *world) app(_ protocol.ID, msg store.Message) {
+	w.chain = w.Chain()
 	switch m := msg.(type) {
 	case store.Got:
 		w.got[m.Ref] = m
@@ -229,6 +235,7 @@ func (w *world) key(partition int) store.Key {
 // Then it lets the store carry it out.
 func (w *world) play(client int, t plan.Txn, declares bool) (time.Duration, error) {
 	began := w.Now()
+	w.hops = 0
 	if declares && w.Setting.Load.Stale && w.protocol.Stale && len(t.Writes) == 0 {
 		if err := w.stale(client, t); err != nil {
 			return 0, err
@@ -396,4 +403,10 @@ func (w *world) commit(client int, begun uint64, b *store.Buffer) error {
 	return nil
 }
 
-func (w *world) await(cond func() bool) error { return w.Await(10*time.Second+20*w.trip, cond) }
+// await waits for an answer, or several: it has waited for what the last of them has.
+func (w *world) await(cond func() bool) error {
+	err := w.Await(10*time.Second+20*w.trip, cond)
+	w.hops += w.chain.Hops
+	w.chain = sim.Chain{} // or else it counts again where all is there already
+	return err
+}

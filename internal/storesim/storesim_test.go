@@ -64,6 +64,29 @@ func TestModelIsRight(t *testing.T) {
 	}
 }
 
+// TestHopsTakeTheTime: where all sites are 100 ms apart, a transaction takes 50 ms for each message
+// that it has waited for.
+func TestHopsTakeTheTime(t *testing.T) {
+	for _, declared := range []bool{false, true} {
+		for _, system := range plan.Systems() {
+			t.Run(string(system), func(t *testing.T) {
+				t.Parallel()
+				s := ring(t, wan.Uniform(100*time.Millisecond, "a", "b", "c", "d", "e"), declared)
+				s.Clients = s.Clients[:1]
+				all, err := storesim.Measure(storesim.Config{System: system, Setting: s, Txns: 6, Seed: 1})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, m := range all {
+					if d := m.Took - time.Duration(m.Hops)*50*time.Millisecond; d.Abs() > time.Millisecond {
+						t.Errorf("declared %v: %+v", declared, m)
+					}
+				}
+			})
+		}
+	}
+}
+
 // TestStaleReadsTakeWhatTheModelSays: those of Carousel that may see what is a little old read the
 // nearest copies, also when their client has written before.
 func TestStaleReadsTakeWhatTheModelSays(t *testing.T) {

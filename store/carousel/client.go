@@ -232,7 +232,7 @@ func (c *client) begin(env *protocol.Env[store.Message], m store.Declare) {
 	o := &opened{ref: m.Ref, ask: store.DeclareRequest{ID: id, Reads: m.Reads, Writes: m.Writes,
 		Serializable: m.Serializable, MaxAge: m.MaxAge, At: m.At}, site: c.Home()}
 	if m.MaxAge > 0 {
-		o.ask.Floor = c.seen.of(m.Reads)
+		o.ask.NotBefore = c.seen.of(m.Reads)
 	}
 	c.open[id], c.refs[m.Ref] = o, id
 	c.beat(env, id, o)

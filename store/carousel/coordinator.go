@@ -21,6 +21,7 @@ type txn struct {
 	agents  []protocol.ID // that wait for the end
 	tallies map[partRef]*tally
 	asked   bool // its commit request is proposed
+	quick   bool // it is decided, by the fast path for all of its parts
 	givesUp bool // an abort that does not follow from what is durable is proposed
 	// end is the decision, if there is one. It follows from what is durable, or is on record.
 	end      *outcome
@@ -256,7 +257,8 @@ func (s *server) maybeDecide(env *protocol.Env[store.Message], t *txn) {
 	}
 	ballots := map[partRef]ballot{}
 	for ref, ta := range t.tallies { //pure:ok into a map
-		if b, _, ok := ta.ballot(len(s.where.members[ref.Shard])); ok {
+		if b, durable, ok := ta.ballot(len(s.where.members[ref.Shard])); ok {
+			ta.know(durable)
 			ballots[ref] = b
 		}
 	}
@@ -278,6 +280,7 @@ func (s *server) maybeDecide(env *protocol.Env[store.Message], t *txn) {
 			return
 		}
 		t.end = &outcome{commit: true, version: store.Version{Time: stamp, Client: t.id.Client}}
+		t.quick = !slices.ContainsFunc(commit.Parts, func(ref partRef) bool { return !t.tallies[ref].quick })
 	case aborts:
 		t.end = &outcome{reason: why}
 	}
@@ -325,7 +328,9 @@ func (s *server) passed(env *protocol.Env[store.Message], id store.TxnID) {
 
 func (s *server) tellAgents(env *protocol.Env[store.Message], t *txn) {
 	for _, to := range t.agents {
-		env.Send(to, decision(t.id, *t.end))
+		d := decision(t.id, *t.end)
+		d.Fast = t.quick
+		env.Send(to, d)
 	}
 	t.agents = nil
 }

@@ -43,6 +43,10 @@ func votePlants() []plant.Bug {
 			New:   "\tif MUTANT {\n\t\treturn members/2 + 1\n\t}\n\tf := (members - 1) / 2\n",
 		},
 		{
+			Name: "what the groups have agreed on is said to be decided fast", Test: "TestScenarios/fast/2-figure-3.3b",
+			Old: "\t\tt.known, t.quick = true, !durable\n", New: "\t\tt.known, t.quick = true, !durable || MUTANT\n",
+		},
+		{
 			Name: "the leader need not be among those who agree", Test: "TestBallot",
 			Tests: []string{"TestRecoveryIsRight"},
 			Old:   "\t\tif !lead.Leader {\n", New: "\t\tif !lead.Leader && !MUTANT {\n",
@@ -458,26 +462,28 @@ func closedPlants() []plant.Bug {
 func stalePlants() []plant.Bug {
 	return []plant.Bug{
 		{
-			Name: "a session's floor is ignored", Test: "TestSessionFloor", Tests: []string{"TestStaleNotices/13"},
-			Old: "\t\to.ask.Floor = c.seen.of(m.Reads)\n", New: "\t\tif !MUTANT {\n\t\t\to.ask.Floor = c.seen.of(m.Reads)\n\t\t}\n",
+			Name: "a session's floor is ignored", Test: "TestSession", Tests: []string{"TestStaleNotices/13"},
+			Old: "\t\to.ask.NotBefore = c.seen.of(m.Reads)\n",
+			New: "\t\tif !MUTANT {\n\t\t\to.ask.NotBefore = c.seen.of(m.Reads)\n\t\t}\n",
 		},
 		{
 			Name: "a session's floor is ignored where leaders are asked", Test: "TestStaleGoesOnElsewhere",
 			Old: "\t\tif c.declared != nil { // else it has", New: "\t\tif c.declared != nil && !MUTANT { // else it has",
 		},
 		{
-			Name: "any transaction's version is taken for the session's", Test: "TestSessionFloor",
+			Name: "any transaction's version is taken for the session's", Test: "TestSession",
 			Old: "\t\tif s := c.Submit(m.ID); s != nil {\n",
 			New: "\t\tif MUTANT {\n\t\t\tc.seen.saw(\"k\", m.Version)\n\t\t}\n\t\tif s := c.Submit(m.ID); s != nil {\n",
 		},
 		{
-			Name: "what a session reads next may be from before what it has written", Test: "TestSessionFloor",
+			Name: "what a session reads next may be from before what it has written", Test: "TestSession",
 			Old: "m.At > 0 && c.seen.hides(m.At, m.Reads)", New: "m.At > 0 && !MUTANT && c.seen.hides(m.At, m.Reads)",
 		},
 		{
 			Name: "what a session forgets it has not seen", Test: "TestSessionForgets",
 			Old: "\t\t\ts.floor = max(s.floor, at)\n\t\t}\n\t\ts.forget()",
-			New: "\t\t\tif !MUTANT {\n\t\t\t\ts.floor = max(s.floor, at)\n\t\t\t}\n\t\t}\n\t\tif MUTANT {\n\t\t\tclear(s.newest)\n\t\t}\n\t\ts.forget()",
+			New: "\t\t\tif !MUTANT {\n\t\t\t\ts.floor = max(s.floor, at)\n\t\t\t}\n\t\t}\n" +
+				"\t\tif MUTANT {\n\t\t\tclear(s.newest)\n\t\t}\n\t\ts.forget()",
 		},
 		{
 			Name: "a member serves what is not closed", Test: "TestMembersServeWhatIsClosed",
@@ -487,7 +493,7 @@ func stalePlants() []plant.Bug {
 		{
 			Name: "the bound of how old is ignored", Test: "TestStaleAt", Tests: []string{"TestStaleNotices/82"},
 			Old: "clock.Stamp(env.Now-m.MaxAge), 1)\n",
-			New: "clock.Stamp(env.Now-m.MaxAge), 1)\n\tif MUTANT {\n\t\toldest = clock.Stamp(max(m.Floor, 1))\n\t}\n",
+			New: "clock.Stamp(env.Now-m.MaxAge), 1)\n\tif MUTANT {\n\t\toldest = clock.Stamp(max(m.NotBefore, 1))\n\t}\n",
 		},
 		{
 			Name: "how old something is goes by a clock that is off", Test: "TestStaleAt",
@@ -502,7 +508,7 @@ func stalePlants() []plant.Bug {
 			Old: "\tif c.view.fixed {\n", New: "\tif c.view.fixed && !MUTANT {\n",
 		},
 		{
-			Name: "a client goes on as of another time", Test: "TestSessionFloor",
+			Name: "a client goes on as of another time", Test: "TestSession",
 			Old: "|| o.ask.At > 0 && m.At != o.ask.At:", New: "|| o.ask.At > 0 && m.At != o.ask.At && !MUTANT:",
 		},
 		{

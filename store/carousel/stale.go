@@ -55,11 +55,12 @@ func (a *agent) beginStale(env *protocol.Env[store.Message], c *call) bool {
 	return true
 }
 
-// staleAt returns as of when a transaction reads that may see what is old: the newest timestamp that
-// the nearest members of all partitions have closed, as far as is known, of those that have closed
-// any which is not too old; but nothing that is too old, or before what its session has seen.
+// staleAt returns as of when a transaction reads that may see what is old: the newest timestamp
+// that the nearest members of all partitions have closed, as far as is known, of those that have
+// closed any which is not too old; but nothing that is too old, or before what its session has
+// seen.
 func (a *agent) staleAt(env *protocol.Env[store.Message], m store.DeclareRequest) clock.Stamp {
-	oldest := max(clock.Stamp(min(m.Floor, maxStamp)), clock.Stamp(env.Now-m.MaxAge), 1)
+	oldest := max(clock.Stamp(min(m.NotBefore, maxStamp)), clock.Stamp(env.Now-m.MaxAge), 1)
 	newest := clock.Stamp(math.MaxInt64)
 	for shard := range a.partitions() {
 		if id, ok := a.nearest(env, shard); ok && a.near.members[id].closed >= oldest {

@@ -68,8 +68,8 @@ func TestMembersServeWhatIsClosed(t *testing.T) {
 	expect(t, "what is gone", at(440).Reason, store.Old)
 }
 
-// TestLeaderHearsOfReadersNowAndThen: a member does not tell its leader with each read that somebody
-// reads as of closed timestamps.
+// TestLeaderHearsOfReadersNowAndThen: a member does not tell its leader with each read that
+// somebody reads as of closed timestamps.
 func TestLeaderHearsOfReadersNowAndThen(t *testing.T) {
 	w := wanting{told: 11, at: 10 * time.Second}
 	expect(t, "soon", w.isDue(11, 11*time.Second, 2*time.Second), false)
@@ -102,7 +102,7 @@ func TestStaleAt(t *testing.T) {
 		}, store.DeclareRequest{MaxAge: 500 * time.Millisecond}, at(99.5), 1},
 		{"the session has seen more", func(a *agent) {
 			a.near.members[21], a.near.members[22] = nearMember{closed: at(99)}, nearMember{closed: at(98)}
-		}, store.DeclareRequest{MaxAge: 5 * time.Second, Floor: uint64(at(99.5))}, at(99.5), 1},
+		}, store.DeclareRequest{MaxAge: 5 * time.Second, NotBefore: uint64(at(99.5))}, at(99.5), 1},
 		{"it has read before", func(a *agent) {
 			a.near.members[21], a.near.members[22] = nearMember{closed: at(99)}, nearMember{closed: at(98)}
 		}, store.DeclareRequest{MaxAge: 5 * time.Second, At: uint64(at(80))}, at(80), 1},
@@ -188,7 +188,7 @@ func TestStaleGoesOnElsewhere(t *testing.T) {
 		}
 		floor := uint64(now + 5*time.Millisecond)
 		call(200, store.DeclareRequest{ID: txnID(1), Reads: []store.Key{"k"}, MaxAge: time.Second, At: uint64(at),
-			Floor: floor})
+			NotBefore: floor})
 		asked := at
 		if at == 0 {
 			asked = clock.Stamp(floor)
@@ -210,9 +210,9 @@ func TestStaleGoesOnElsewhere(t *testing.T) {
 	}
 }
 
-// TestSessionFloor: what a client wants to see that may be old is not from before what it has
+// TestSession: what a client wants to see that may be old is not from before what it has
 // written and read, and what it reads further is as of the same timestamp.
-func TestSessionFloor(t *testing.T) {
+func TestSession(t *testing.T) {
 	layout := storetest.Layout(3, 1)
 	c, err := newClient(store.Config{ID: 200, Layout: layout}, basicMode)
 	if err != nil {
@@ -235,7 +235,8 @@ func TestSessionFloor(t *testing.T) {
 	ref := uint64(0)
 	declare := func(at uint64, keys ...store.Key) store.DeclareRequest {
 		ref++
-		m, ok := call(protocol.App, store.Declare{Ref: ref, Reads: keys, MaxAge: time.Second, At: at})[0].(store.DeclareRequest)
+		out := call(protocol.App, store.Declare{Ref: ref, Reads: keys, MaxAge: time.Second, At: at})
+		m, ok := out[0].(store.DeclareRequest)
 		if !ok || m.At != at || m.MaxAge != time.Second {
 			t.Fatalf("it asks for %+v", m)
 		}
@@ -243,24 +244,24 @@ func TestSessionFloor(t *testing.T) {
 	}
 	call(protocol.App, store.Get{Ref: 100, Key: "k"})
 	call(leader, store.ReadReply{Ref: 1, Value: store.Value{Version: store.Version{Time: 5}}})
-	expect(t, "the floor, when it has read", declare(0, "k").Floor, uint64(5))
+	expect(t, "the floor, when it has read", declare(0, "k").NotBefore, uint64(5))
 
 	sent := call(protocol.App, store.Submit{Ref: 101, Writes: []store.Write{{Key: "k"}}})[0].(store.CommitRequest)
 	call(coordinator, store.Decided{ID: txnID(99), Verdict: store.Committed, Version: store.Version{Time: 99}})
-	expect(t, "the floor, when it has heard of another's commit", declare(0, "k").Floor, uint64(5))
-	expect(t, "the floor of another key", declare(0, "l").Floor, uint64(0))
+	expect(t, "the floor, when it has heard of another's commit", declare(0, "k").NotBefore, uint64(5))
+	expect(t, "the floor of another key", declare(0, "l").NotBefore, uint64(0))
 	call(coordinator, store.Decided{ID: sent.Txn.ID, Verdict: store.Committed, Version: store.Version{Time: 20}})
 	m := declare(0, "k")
-	expect(t, "the floor, when it has committed", m.Floor, uint64(20))
+	expect(t, "the floor, when it has committed", m.NotBefore, uint64(20))
 
 	held := []store.Held{{Value: store.Value{Version: store.Version{Time: 7}}}}
 	out := call(coordinator, store.DeclareReply{ID: m.ID, Values: held, At: 30, Age: 4})
 	if d, ok := out[0].(store.Declared); !ok || !d.OK || d.At != 30 || d.Age != 4 {
 		t.Errorf("it is told %+v", out)
 	}
-	expect(t, "the floor, when it has read as of a time", declare(0, "l").Floor, uint64(30))
-	d, ok := call(protocol.App, store.Declare{Ref: 102, Reads: []store.Key{"k"}, MaxAge: time.Second, At: 19})[0].(store.Declared)
-	if !ok || d.OK {
+	expect(t, "the floor, when it has read as of a time", declare(0, "l").NotBefore, uint64(30))
+	before := store.Declare{Ref: 102, Reads: []store.Key{"k"}, MaxAge: time.Second, At: 19}
+	if d, ok := call(protocol.App, before)[0].(store.Declared); !ok || d.OK {
 		t.Errorf("as of before what it has written it reads %+v", d)
 	}
 

@@ -45,7 +45,7 @@ func (a *agent) beginView(env *protocol.Env[store.Message], c *call) {
 	case v.rounds <= maxSnapshots && !(v.strict && a.clocks.off()):
 		v.stage, v.at = bySnapshot, clock.Stamp(max(env.Now, 1))
 		if c.declared != nil { // else it has no session
-			v.at = max(v.at, clock.Stamp(min(c.declared.Floor, maxStamp)))
+			v.at = max(v.at, clock.Stamp(min(c.declared.NotBefore, maxStamp)))
 		}
 	case c.declared != nil:
 		v.stage = byNewest

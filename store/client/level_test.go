@@ -104,9 +104,13 @@ func TestLevelNames(t *testing.T) {
 		t.Errorf("stale(5s) is %v, %v", l, err)
 	}
 	for name, want := range map[string]string{
-		"serialisable": "there are strict, serializable, stale(5s); did you mean serializable?", "stale": "want, say, stale(5s)",
-		"stale(": "want, say, stale(5s)", "stale(0s)": "want, say, stale(5s)", "stale(-5s)": "want, say, stale(5s)",
-		"stale(5)": "want, say, stale(5s)", "stail(5s)": "there are strict",
+		"serialisable": "there are strict, serializable, stale(5s); did you mean serializable?",
+		"stail(5s)":    "there are strict",
+		"stale":        "want, say, stale(5s)",
+		"stale(":       "want, say, stale(5s)",
+		"stale(0s)":    "want, say, stale(5s)",
+		"stale(-5s)":   "want, say, stale(5s)",
+		"stale(5)":     "want, say, stale(5s)",
 	} {
 		if _, err := client.ParseLevel(name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: the error is %v", name, err)

@@ -91,7 +91,7 @@ func gateDeclare(r *pb.DeclareRequest) func(ref uint64) store.Message {
 	return func(ref uint64) store.Message {
 		return gate.Declare{Ref: ref, DeclareRequest: store.DeclareRequest{ID: versionFromWire(r.GetId()),
 			Reads: keysFromWire(r.GetReads()), Writes: keysFromWire(r.GetWrites()), Serializable: r.GetSerializable(),
-			MaxAge: ageFromWire(r.GetMaxAgeNs()), Floor: r.GetFloor(), At: r.GetAt()}}
+			MaxAge: ageFromWire(r.GetMaxAgeNs()), NotBefore: r.GetNotBefore(), At: r.GetAt()}}
 	}
 }
 
@@ -122,7 +122,7 @@ func pageFromWire(r *pb.PageResponse) store.PageReply {
 
 func declareToWire(m store.DeclareRequest, epoch uint64) *pb.DeclareRequest {
 	return &pb.DeclareRequest{Id: versionToWire(m.ID), Reads: keysToWire(m.Reads), Writes: keysToWire(m.Writes),
-		Epoch: epoch, Serializable: m.Serializable, MaxAgeNs: ageToWire(m.MaxAge), Floor: m.Floor, At: m.At}
+		Epoch: epoch, Serializable: m.Serializable, MaxAgeNs: ageToWire(m.MaxAge), NotBefore: m.NotBefore, At: m.At}
 }
 
 func ageToWire(d time.Duration) uint64 { return uint64(max(d, 0)) }
@@ -219,7 +219,7 @@ func doneToWire(m gate.CommitDone) *pb.CommitResponse {
 			Yes: m.Vote.Yes, Reason: reasonToWire(m.Vote.Reason), Hint: m.Vote.Hint, Current: currentToWire(m.Vote.Current),
 		}}}
 	}
-	d := &pb.Decision{Reason: reasonToWire(m.Decided.Reason)}
+	d := &pb.Decision{Reason: reasonToWire(m.Decided.Reason), Fast: m.Decided.Fast}
 	switch m.Decided.Verdict {
 	case store.Committed:
 		d.Verdict = pb.Decision_VERDICT_COMMITTED
@@ -242,7 +242,7 @@ func doneFromWire(id store.TxnID, m *pb.CommitResponse) store.Message {
 			Current: currentFromWire(r.Vote.GetCurrent()),
 		}
 	case *pb.CommitResponse_Decision:
-		d := store.Decided{ID: id, Reason: reasonFromWire(r.Decision.GetReason())}
+		d := store.Decided{ID: id, Reason: reasonFromWire(r.Decision.GetReason()), Fast: r.Decision.GetFast()}
 		switch r.Decision.GetVerdict() {
 		case pb.Decision_VERDICT_COMMITTED:
 			d.Verdict, d.Version = store.Committed, versionFromWire(r.Decision.GetVersion())

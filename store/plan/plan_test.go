@@ -72,8 +72,9 @@ func TestByHand(t *testing.T) {
 // TestStale: what only reads, and may see what is a little old, reads the nearest copies of systems
 // that have closed timestamps.
 func TestStale(t *testing.T) {
-	s := plan.Setting{WAN: line(), Clients: []plan.Client{{Site: "a"}}, Placement: [][]wan.Site{{"b", "a", "c"}, {"c", "d", "b"}},
-		Load: plan.Load{Workload: updates{keys(t), 1}, Stale: true}}
+	s := plan.Setting{WAN: line(), Clients: []plan.Client{{Site: "a"}},
+		Placement: [][]wan.Site{{"b", "a", "c"}, {"c", "d", "b"}},
+		Load:      plan.Load{Workload: updates{keys(t), 1}, Stale: true}}
 	near, far, both := plan.Txn{Reads: []int{0}}, plan.Txn{Reads: []int{1}}, plan.Txn{Reads: []int{1, 1}}
 	write := plan.Txn{Reads: []int{0}, Writes: []int{0}}
 	took := func(system plan.System, t plan.Txn) time.Duration {

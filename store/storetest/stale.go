@@ -42,7 +42,7 @@ func (a *Application) remember(t store.Txn) {
 		s.wrote = t.ID
 		a.session[x.Key] = s
 	}
-	for key, v := range a.seen { //pure:ok into a map
+	for key, v := range a.seen {
 		if s := a.session[key]; v.Version.After(s.read) {
 			s.read = v.Version
 			a.session[key] = s

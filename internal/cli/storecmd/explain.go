@@ -49,6 +49,8 @@ type attemptExplained struct {
 	Commit  *hop            `json:"commit,omitempty"`
 	// Path is what the attempt waited for, one thing after the other.
 	Path []hop `json:"critical_path"`
+	// Fast says that the protocol's fast path has decided it.
+	Fast bool `json:"fast_path,omitempty"`
 }
 
 // A readExplained is one read. FirstMS and KnownMS are absent if no answer came alone, or nobody
@@ -110,7 +112,8 @@ func explain(traces []*client.Trace, near []storeservice.Distance, sites int, le
 func (x *explanation) attempt(t *client.Trace, level client.Level) attemptExplained {
 	a := attemptExplained{
 		Attempt: t.Attempt, Mode: t.Mode.String(), Level: cmp.Or(t.Level, level).String(), Declared: t.Declared,
-		Outcome: t.Outcome.Verdict.String(), BeganMS: ms(t.Began), EndedMS: ms(t.Ended), Reads: []readExplained{},
+		Outcome: t.Outcome.Verdict.String(), Fast: t.Outcome.Fast, BeganMS: ms(t.Began), EndedMS: ms(t.Ended),
+		Reads: []readExplained{},
 	}
 	if t.At > 0 {
 		at := time.Unix(0, int64(t.At)).UTC()

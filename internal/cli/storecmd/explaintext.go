@@ -73,6 +73,9 @@ func (x *explanation) writeAttempt(w io.Writer, a attemptExplained) {
 		if c.Site != "" {
 			text += fmt.Sprintf(", decided at %.1f by the word of %s", c.ToMS, c.Site)
 		}
+		if a.Fast {
+			text += ", on the fast path"
+		}
 		row("commit", bar(at(c.FromMS), at(c.ToMS), at(c.ToMS)), text)
 	}
 	var path []string

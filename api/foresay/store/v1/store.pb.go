@@ -805,10 +805,10 @@ type DeclareRequest struct {
 	// As in CommitRequest.
 	Serializable bool `protobuf:"varint,5,opt,name=serializable,proto3" json:"serializable,omitempty"`
 	// The transaction, which only reads, may see the store as it was so many
-	// nanoseconds ago, but not before a timestamp, floor. With at it goes on with
+	// nanoseconds ago, but not before a timestamp, not_before. With at it goes on with
 	// one that has read as of that timestamp. 0: it sees what there is.
 	MaxAgeNs      uint64 `protobuf:"varint,6,opt,name=max_age_ns,json=maxAgeNs,proto3" json:"max_age_ns,omitempty"`
-	Floor         uint64 `protobuf:"varint,7,opt,name=floor,proto3" json:"floor,omitempty"`
+	NotBefore     uint64 `protobuf:"varint,7,opt,name=not_before,json=notBefore,proto3" json:"not_before,omitempty"`
 	At            uint64 `protobuf:"varint,8,opt,name=at,proto3" json:"at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -886,9 +886,9 @@ func (x *DeclareRequest) GetMaxAgeNs() uint64 {
 	return 0
 }
 
-func (x *DeclareRequest) GetFloor() uint64 {
+func (x *DeclareRequest) GetNotBefore() uint64 {
 	if x != nil {
-		return x.Floor
+		return x.NotBefore
 	}
 	return 0
 }
@@ -1696,7 +1696,9 @@ type Decision struct {
 	Verdict Decision_Verdict       `protobuf:"varint,1,opt,name=verdict,proto3,enum=foresay.store.v1.Decision_Verdict" json:"verdict,omitempty"`
 	Reason  Reason                 `protobuf:"varint,2,opt,name=reason,proto3,enum=foresay.store.v1.Reason" json:"reason,omitempty"`
 	// That of what a committed transaction has written. Absent: it is not known.
-	Version       *Version `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"`
+	Version *Version `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"`
+	// The protocol's fast path has decided it.
+	Fast          bool `protobuf:"varint,4,opt,name=fast,proto3" json:"fast,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1750,6 +1752,13 @@ func (x *Decision) GetVersion() *Version {
 		return x.Version
 	}
 	return nil
+}
+
+func (x *Decision) GetFast() bool {
+	if x != nil {
+		return x.Fast
+	}
+	return false
 }
 
 // StatusRequest asks how a machine is.
@@ -2758,7 +2767,7 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\x0eCommitResponse\x12,\n" +
 	"\x04vote\x18\x01 \x01(\v2\x16.foresay.store.v1.VoteH\x00R\x04vote\x128\n" +
 	"\bdecision\x18\x02 \x01(\v2\x1a.foresay.store.v1.DecisionH\x00R\bdecisionB\b\n" +
-	"\x06result\"\xe7\x01\n" +
+	"\x06result\"\xf0\x01\n" +
 	"\x0eDeclareRequest\x12)\n" +
 	"\x02id\x18\x01 \x01(\v2\x19.foresay.store.v1.VersionR\x02id\x12\x14\n" +
 	"\x05reads\x18\x02 \x03(\fR\x05reads\x12\x16\n" +
@@ -2766,8 +2775,9 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\x05epoch\x18\x04 \x01(\x04R\x05epoch\x12\"\n" +
 	"\fserializable\x18\x05 \x01(\bR\fserializable\x12\x1c\n" +
 	"\n" +
-	"max_age_ns\x18\x06 \x01(\x04R\bmaxAgeNs\x12\x14\n" +
-	"\x05floor\x18\a \x01(\x04R\x05floor\x12\x0e\n" +
+	"max_age_ns\x18\x06 \x01(\x04R\bmaxAgeNs\x12\x1d\n" +
+	"\n" +
+	"not_before\x18\a \x01(\x04R\tnotBefore\x12\x0e\n" +
 	"\x02at\x18\b \x01(\x04R\x02at\"h\n" +
 	"\x0fDeclareResponse\x12.\n" +
 	"\x06values\x18\x01 \x03(\v2\x16.foresay.store.v1.HeldR\x06values\x12\x0e\n" +
@@ -2816,11 +2826,12 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\x06locked\x18\x02 \x01(\bR\x06locked\x123\n" +
 	"\aversion\x18\x03 \x01(\v2\x19.foresay.store.v1.VersionR\aversion\x12\x18\n" +
 	"\apresent\x18\x04 \x01(\bR\apresent\x12\x14\n" +
-	"\x05value\x18\x05 \x01(\fR\x05value\"\xff\x01\n" +
+	"\x05value\x18\x05 \x01(\fR\x05value\"\x93\x02\n" +
 	"\bDecision\x12<\n" +
 	"\averdict\x18\x01 \x01(\x0e2\".foresay.store.v1.Decision.VerdictR\averdict\x120\n" +
 	"\x06reason\x18\x02 \x01(\x0e2\x18.foresay.store.v1.ReasonR\x06reason\x123\n" +
-	"\aversion\x18\x03 \x01(\v2\x19.foresay.store.v1.VersionR\aversion\"N\n" +
+	"\aversion\x18\x03 \x01(\v2\x19.foresay.store.v1.VersionR\aversion\x12\x12\n" +
+	"\x04fast\x18\x04 \x01(\bR\x04fast\"N\n" +
 	"\aVerdict\x12\x17\n" +
 	"\x13VERDICT_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11VERDICT_COMMITTED\x10\x01\x12\x13\n" +
