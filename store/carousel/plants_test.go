@@ -497,7 +497,11 @@ func stalePlants() []plant.Bug {
 		},
 		{
 			Name: "how old something is goes by a clock that is off", Test: "TestStaleAt",
-			Old: "!v.fixed && a.clocks.off() {", New: "!v.fixed && a.clocks.off() && !MUTANT {",
+			Old: "at == 0 || a.clocks.off() {", New: "at == 0 || a.clocks.off() && !MUTANT {",
+		},
+		{
+			Name: "what an agent has heard long ago is as good as new", Test: "TestStaleAt",
+			Old: "; !knows || at == 0", New: "; !knows && !MUTANT || at == 0",
 		},
 		{
 			Name: "a member that is silent is the nearest", Test: "TestStaleAt",

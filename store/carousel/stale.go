@@ -36,29 +36,30 @@ const (
 )
 
 // beginStale begins a view that may be of a closed timestamp; false: it is to be read otherwise, as
-// nobody can tell how old something is by a clock that is off.
+// no member near is known to have closed one that is recent enough, or nobody can tell how old
+// something is by a clock that is off.
 func (a *agent) beginStale(env *protocol.Env[store.Message], c *call) bool {
 	a.near.used = env.Now
+	knows := a.near.asks // else what it has heard is of long ago
 	if !a.near.asks {
 		a.near.asks = true
 		a.askClosed(env)
 	}
 	v, m := c.view, c.declared
-	if v.fixed = m.At > 0; !v.fixed && a.clocks.off() {
-		return false
+	at := clock.Stamp(min(m.At, maxStamp))
+	if v.fixed = m.At > 0; !v.fixed {
+		if at = a.staleAt(env, *m); !knows || at == 0 || a.clocks.off() {
+			return false
+		}
 	}
-	v.stage, v.at = byClosed, clock.Stamp(min(m.At, maxStamp))
-	if !v.fixed {
-		v.at = a.staleAt(env, *m)
-	}
+	v.stage, v.at = byClosed, at
 	a.waitForAll(c)
 	return true
 }
 
 // staleAt returns as of when a transaction reads that may see what is old: the newest timestamp
 // that the nearest members of all partitions have closed, as far as is known, of those that have
-// closed any which is not too old; but nothing that is too old, or before what its session has
-// seen.
+// closed any which is not too old, or from before what its session has seen. 0: none has.
 func (a *agent) staleAt(env *protocol.Env[store.Message], m store.DeclareRequest) clock.Stamp {
 	oldest := max(clock.Stamp(min(m.NotBefore, maxStamp)), clock.Stamp(env.Now-m.MaxAge), 1)
 	newest := clock.Stamp(math.MaxInt64)
@@ -68,7 +69,7 @@ func (a *agent) staleAt(env *protocol.Env[store.Message], m store.DeclareRequest
 		}
 	}
 	if newest == math.MaxInt64 {
-		return oldest
+		return 0
 	}
 	return newest
 }

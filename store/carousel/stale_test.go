@@ -90,7 +90,11 @@ func TestStaleAt(t *testing.T) {
 		want   clock.Stamp
 		from   int // the site whose member is asked for the first partition; -1: none
 	}{
-		{"nothing is known", func(*agent) {}, store.DeclareRequest{MaxAge: 5 * time.Second}, at(95), 1},
+		{"nothing is known", func(*agent) {}, store.DeclareRequest{MaxAge: 5 * time.Second}, at(100), -1},
+		{"what is known is of long ago", func(a *agent) {
+			a.near.asks = false
+			a.near.members[21], a.near.members[22] = nearMember{closed: at(99)}, nearMember{closed: at(98)}
+		}, store.DeclareRequest{MaxAge: 5 * time.Second}, at(100), -1},
 		{"the latest that both have closed", func(a *agent) {
 			a.near.members[21], a.near.members[22] = nearMember{closed: at(99)}, nearMember{closed: at(98)}
 		}, store.DeclareRequest{MaxAge: 5 * time.Second}, at(98), 1},
@@ -99,10 +103,10 @@ func TestStaleAt(t *testing.T) {
 		}, store.DeclareRequest{MaxAge: 5 * time.Second}, at(99), 1},
 		{"both are", func(a *agent) {
 			a.near.members[21], a.near.members[22] = nearMember{closed: at(99)}, nearMember{closed: at(98)}
-		}, store.DeclareRequest{MaxAge: 500 * time.Millisecond}, at(99.5), 1},
+		}, store.DeclareRequest{MaxAge: 500 * time.Millisecond}, at(100), -1},
 		{"the session has seen more", func(a *agent) {
 			a.near.members[21], a.near.members[22] = nearMember{closed: at(99)}, nearMember{closed: at(98)}
-		}, store.DeclareRequest{MaxAge: 5 * time.Second, NotBefore: uint64(at(99.5))}, at(99.5), 1},
+		}, store.DeclareRequest{MaxAge: 5 * time.Second, NotBefore: uint64(at(99.5))}, at(100), -1},
 		{"it has read before", func(a *agent) {
 			a.near.members[21], a.near.members[22] = nearMember{closed: at(99)}, nearMember{closed: at(98)}
 		}, store.DeclareRequest{MaxAge: 5 * time.Second, At: uint64(at(80))}, at(80), 1},
@@ -124,6 +128,7 @@ func TestStaleAt(t *testing.T) {
 			}
 		}, store.DeclareRequest{MaxAge: 5 * time.Second}, at(100), -1},
 		{"the clock is off", func(a *agent) {
+			a.near.members[21], a.near.members[22] = nearMember{closed: at(99)}, nearMember{closed: at(98)}
 			a.clocks.seen[10] = offset{ahead: time.Second, within: 40 * time.Millisecond}
 			a.clocks.seen[30] = offset{ahead: time.Second, within: 40 * time.Millisecond}
 		}, store.DeclareRequest{MaxAge: 5 * time.Second}, 0, -1},
@@ -136,6 +141,7 @@ func TestStaleAt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		a.near.asks = true
 		tc.before(a)
 		key := store.Key("a")
 		for layout.ShardOf(key) != 0 {
@@ -186,14 +192,15 @@ func TestStaleGoesOnElsewhere(t *testing.T) {
 			}
 			return said
 		}
-		floor := uint64(now + 5*time.Millisecond)
+		floor, known := uint64(now+5*time.Millisecond), clock.Stamp(now+6*time.Millisecond)
+		a.near.asks, a.near.members[21] = true, nearMember{closed: known}
 		call(200, store.DeclareRequest{ID: txnID(1), Reads: []store.Key{"k"}, MaxAge: time.Second, At: uint64(at),
 			NotBefore: floor})
-		asked := at
+		asked, near := at, at
 		if at == 0 {
-			asked = clock.Stamp(floor)
+			asked, near = clock.Stamp(floor), known
 		}
-		said := call(21, closedReply{ID: txnID(1), At: asked, Closed: 70 * second, Reason: store.Locked})
+		said := call(21, closedReply{ID: txnID(1), At: near, Closed: 70 * second, Reason: store.Locked})
 		if m, ok := said[0].(snapshotRequest); !ok || m.At != asked || m.Strict != (at == 0) || !m.Values {
 			t.Fatalf("as of %v: when the nearest member has refused, it says %+v", at, said)
 		}

@@ -163,6 +163,16 @@ func (c *Conn) Status(ctx context.Context, machine string) (*pb.StatusResponse, 
 	return nil, fmt.Errorf("front: no machine %q takes part", machine)
 }
 
+// HandOver asks a machine to have another site lead a shard, if it leads it.
+func (c *Conn) HandOver(ctx context.Context, machine string, r *pb.HandOverRequest) (*pb.HandOverResponse, error) {
+	for _, m := range c.machines {
+		if m.name == machine {
+			return m.stub.HandOver(ctx, r)
+		}
+	}
+	return nil, fmt.Errorf("front: no machine %q takes part", machine)
+}
+
 // Change asks a machine for a step of the agreement on the next epoch.
 func (c *Conn) Change(ctx context.Context, machine string, r *pb.ChangeRequest) (*pb.ChangeResponse, error) {
 	for _, m := range c.machines {

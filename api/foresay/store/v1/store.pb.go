@@ -208,7 +208,7 @@ func (x ChangeRequest_Step) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ChangeRequest_Step.Descriptor instead.
 func (ChangeRequest_Step) EnumDescriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{30, 0}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{32, 0}
 }
 
 // Version is which of the values that a key has had is meant, and the name of the
@@ -1761,6 +1761,123 @@ func (x *Decision) GetFast() bool {
 	return false
 }
 
+// HandOverRequest says who is to lead a shard.
+type HandOverRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Shard uint32                 `protobuf:"varint,1,opt,name=shard,proto3" json:"shard,omitempty"`
+	Site  string                 `protobuf:"bytes,2,opt,name=site,proto3" json:"site,omitempty"`
+	// As in ReadRequest.
+	Epoch         uint64 `protobuf:"varint,3,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HandOverRequest) Reset() {
+	*x = HandOverRequest{}
+	mi := &file_foresay_store_v1_store_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HandOverRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HandOverRequest) ProtoMessage() {}
+
+func (x *HandOverRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_foresay_store_v1_store_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HandOverRequest.ProtoReflect.Descriptor instead.
+func (*HandOverRequest) Descriptor() ([]byte, []int) {
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *HandOverRequest) GetShard() uint32 {
+	if x != nil {
+		return x.Shard
+	}
+	return 0
+}
+
+func (x *HandOverRequest) GetSite() string {
+	if x != nil {
+		return x.Site
+	}
+	return ""
+}
+
+func (x *HandOverRequest) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+// HandOverResponse says what comes of it. It is done when the site leads.
+type HandOverResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The machine led the shard when it was asked.
+	Leads bool `protobuf:"varint,1,opt,name=leads,proto3" json:"leads,omitempty"`
+	// Why it does not hand over. Empty: it has begun to, or it is the one that is to lead.
+	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HandOverResponse) Reset() {
+	*x = HandOverResponse{}
+	mi := &file_foresay_store_v1_store_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HandOverResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HandOverResponse) ProtoMessage() {}
+
+func (x *HandOverResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_foresay_store_v1_store_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HandOverResponse.ProtoReflect.Descriptor instead.
+func (*HandOverResponse) Descriptor() ([]byte, []int) {
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *HandOverResponse) GetLeads() bool {
+	if x != nil {
+		return x.Leads
+	}
+	return false
+}
+
+func (x *HandOverResponse) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 // StatusRequest asks how a machine is.
 type StatusRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1770,7 +1887,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[21]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1782,7 +1899,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[21]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1795,7 +1912,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{21}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{23}
 }
 
 // StatusResponse tells it.
@@ -1816,7 +1933,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[22]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1828,7 +1945,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[22]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1841,7 +1958,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{22}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *StatusResponse) GetMachine() string {
@@ -1909,7 +2026,7 @@ type PeerStatus struct {
 
 func (x *PeerStatus) Reset() {
 	*x = PeerStatus{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[23]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1921,7 +2038,7 @@ func (x *PeerStatus) String() string {
 func (*PeerStatus) ProtoMessage() {}
 
 func (x *PeerStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[23]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1934,7 +2051,7 @@ func (x *PeerStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeerStatus.ProtoReflect.Descriptor instead.
 func (*PeerStatus) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{23}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *PeerStatus) GetMachine() string {
@@ -2014,7 +2131,7 @@ type ShardStatus struct {
 
 func (x *ShardStatus) Reset() {
 	*x = ShardStatus{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[24]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2026,7 +2143,7 @@ func (x *ShardStatus) String() string {
 func (*ShardStatus) ProtoMessage() {}
 
 func (x *ShardStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[24]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2039,7 +2156,7 @@ func (x *ShardStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardStatus.ProtoReflect.Descriptor instead.
 func (*ShardStatus) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{24}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ShardStatus) GetShard() uint32 {
@@ -2204,7 +2321,7 @@ type ClockStatus struct {
 
 func (x *ClockStatus) Reset() {
 	*x = ClockStatus{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[25]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2216,7 +2333,7 @@ func (x *ClockStatus) String() string {
 func (*ClockStatus) ProtoMessage() {}
 
 func (x *ClockStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[25]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2229,7 +2346,7 @@ func (x *ClockStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClockStatus.ProtoReflect.Descriptor instead.
 func (*ClockStatus) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{25}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ClockStatus) GetLeads() bool {
@@ -2297,7 +2414,7 @@ type PageRequest struct {
 
 func (x *PageRequest) Reset() {
 	*x = PageRequest{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[26]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2309,7 +2426,7 @@ func (x *PageRequest) String() string {
 func (*PageRequest) ProtoMessage() {}
 
 func (x *PageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[26]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2322,7 +2439,7 @@ func (x *PageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PageRequest.ProtoReflect.Descriptor instead.
 func (*PageRequest) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{26}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *PageRequest) GetShard() uint32 {
@@ -2371,7 +2488,7 @@ type PageResponse struct {
 
 func (x *PageResponse) Reset() {
 	*x = PageResponse{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[27]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2383,7 +2500,7 @@ func (x *PageResponse) String() string {
 func (*PageResponse) ProtoMessage() {}
 
 func (x *PageResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[27]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2396,7 +2513,7 @@ func (x *PageResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PageResponse.ProtoReflect.Descriptor instead.
 func (*PageResponse) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{27}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *PageResponse) GetAt() uint64 {
@@ -2446,7 +2563,7 @@ type Item struct {
 
 func (x *Item) Reset() {
 	*x = Item{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[28]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2458,7 +2575,7 @@ func (x *Item) String() string {
 func (*Item) ProtoMessage() {}
 
 func (x *Item) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[28]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2471,7 +2588,7 @@ func (x *Item) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Item.ProtoReflect.Descriptor instead.
 func (*Item) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{28}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Item) GetKey() []byte {
@@ -2506,7 +2623,7 @@ type Ballot struct {
 
 func (x *Ballot) Reset() {
 	*x = Ballot{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[29]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2518,7 +2635,7 @@ func (x *Ballot) String() string {
 func (*Ballot) ProtoMessage() {}
 
 func (x *Ballot) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[29]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2531,7 +2648,7 @@ func (x *Ballot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ballot.ProtoReflect.Descriptor instead.
 func (*Ballot) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{29}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Ballot) GetRound() uint64 {
@@ -2563,7 +2680,7 @@ type ChangeRequest struct {
 
 func (x *ChangeRequest) Reset() {
 	*x = ChangeRequest{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[30]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2575,7 +2692,7 @@ func (x *ChangeRequest) String() string {
 func (*ChangeRequest) ProtoMessage() {}
 
 func (x *ChangeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[30]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2588,7 +2705,7 @@ func (x *ChangeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeRequest.ProtoReflect.Descriptor instead.
 func (*ChangeRequest) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{30}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ChangeRequest) GetStep() ChangeRequest_Step {
@@ -2641,7 +2758,7 @@ type ChangeResponse struct {
 
 func (x *ChangeResponse) Reset() {
 	*x = ChangeResponse{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[31]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2653,7 +2770,7 @@ func (x *ChangeResponse) String() string {
 func (*ChangeResponse) ProtoMessage() {}
 
 func (x *ChangeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[31]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2666,7 +2783,7 @@ func (x *ChangeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeResponse.ProtoReflect.Descriptor instead.
 func (*ChangeResponse) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{31}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ChangeResponse) GetEpoch() uint64 {
@@ -2835,7 +2952,14 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\aVerdict\x12\x17\n" +
 	"\x13VERDICT_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11VERDICT_COMMITTED\x10\x01\x12\x13\n" +
-	"\x0fVERDICT_ABORTED\x10\x02\"\x0f\n" +
+	"\x0fVERDICT_ABORTED\x10\x02\"Q\n" +
+	"\x0fHandOverRequest\x12\x14\n" +
+	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x12\n" +
+	"\x04site\x18\x02 \x01(\tR\x04site\x12\x14\n" +
+	"\x05epoch\x18\x03 \x01(\x04R\x05epoch\"@\n" +
+	"\x10HandOverResponse\x12\x14\n" +
+	"\x05leads\x18\x01 \x01(\bR\x05leads\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\x0f\n" +
 	"\rStatusRequest\"\xfe\x01\n" +
 	"\x0eStatusResponse\x12\x18\n" +
 	"\amachine\x18\x01 \x01(\tR\amachine\x12\x12\n" +
@@ -2933,7 +3057,7 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\rREASON_FENCED\x10\x06\x12\x0e\n" +
 	"\n" +
 	"REASON_OLD\x10\a\x12\x15\n" +
-	"\x11REASON_OVERLOADED\x10\b2\xf4\x04\n" +
+	"\x11REASON_OVERLOADED\x10\b2\xc7\x05\n" +
 	"\x05Store\x12J\n" +
 	"\x04Read\x12\x1d.foresay.store.v1.ReadRequest\x1a\x1e.foresay.store.v1.ReadResponse\"\x03\x90\x02\x01\x12K\n" +
 	"\x06Commit\x12\x1f.foresay.store.v1.CommitRequest\x1a .foresay.store.v1.CommitResponse\x12N\n" +
@@ -2941,7 +3065,8 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\aAbandon\x12 .foresay.store.v1.AbandonRequest\x1a!.foresay.store.v1.AbandonResponse\x12G\n" +
 	"\x05Calls\x12\x1b.foresay.store.v1.CallBatch\x1a\x1d.foresay.store.v1.AnswerBatch(\x010\x01\x12P\n" +
 	"\x06Status\x12\x1f.foresay.store.v1.StatusRequest\x1a .foresay.store.v1.StatusResponse\"\x03\x90\x02\x01\x12J\n" +
-	"\x04Page\x12\x1d.foresay.store.v1.PageRequest\x1a\x1e.foresay.store.v1.PageResponse\"\x03\x90\x02\x01\x12K\n" +
+	"\x04Page\x12\x1d.foresay.store.v1.PageRequest\x1a\x1e.foresay.store.v1.PageResponse\"\x03\x90\x02\x01\x12Q\n" +
+	"\bHandOver\x12!.foresay.store.v1.HandOverRequest\x1a\".foresay.store.v1.HandOverResponse\x12K\n" +
 	"\x06Change\x12\x1f.foresay.store.v1.ChangeRequest\x1a .foresay.store.v1.ChangeResponseB9Z7github.com/foresay/foresay/api/foresay/store/v1;storev1b\x06proto3"
 
 var (
@@ -2957,43 +3082,45 @@ func file_foresay_store_v1_store_proto_rawDescGZIP() []byte {
 }
 
 var file_foresay_store_v1_store_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_foresay_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
+var file_foresay_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
 var file_foresay_store_v1_store_proto_goTypes = []any{
-	(Reason)(0),             // 0: foresay.store.v1.Reason
-	(Decision_Verdict)(0),   // 1: foresay.store.v1.Decision.Verdict
-	(ChangeRequest_Step)(0), // 2: foresay.store.v1.ChangeRequest.Step
-	(*Version)(nil),         // 3: foresay.store.v1.Version
-	(*Priority)(nil),        // 4: foresay.store.v1.Priority
-	(*ReadRequest)(nil),     // 5: foresay.store.v1.ReadRequest
-	(*ReadResponse)(nil),    // 6: foresay.store.v1.ReadResponse
-	(*Read)(nil),            // 7: foresay.store.v1.Read
-	(*Write)(nil),           // 8: foresay.store.v1.Write
-	(*CommitRequest)(nil),   // 9: foresay.store.v1.CommitRequest
-	(*CommitResponse)(nil),  // 10: foresay.store.v1.CommitResponse
-	(*DeclareRequest)(nil),  // 11: foresay.store.v1.DeclareRequest
-	(*DeclareResponse)(nil), // 12: foresay.store.v1.DeclareResponse
-	(*Held)(nil),            // 13: foresay.store.v1.Held
-	(*AbandonRequest)(nil),  // 14: foresay.store.v1.AbandonRequest
-	(*AbandonResponse)(nil), // 15: foresay.store.v1.AbandonResponse
-	(*CallBatch)(nil),       // 16: foresay.store.v1.CallBatch
-	(*Call)(nil),            // 17: foresay.store.v1.Call
-	(*AnswerBatch)(nil),     // 18: foresay.store.v1.AnswerBatch
-	(*Answer)(nil),          // 19: foresay.store.v1.Answer
-	(*Failure)(nil),         // 20: foresay.store.v1.Failure
-	(*Vote)(nil),            // 21: foresay.store.v1.Vote
-	(*Current)(nil),         // 22: foresay.store.v1.Current
-	(*Decision)(nil),        // 23: foresay.store.v1.Decision
-	(*StatusRequest)(nil),   // 24: foresay.store.v1.StatusRequest
-	(*StatusResponse)(nil),  // 25: foresay.store.v1.StatusResponse
-	(*PeerStatus)(nil),      // 26: foresay.store.v1.PeerStatus
-	(*ShardStatus)(nil),     // 27: foresay.store.v1.ShardStatus
-	(*ClockStatus)(nil),     // 28: foresay.store.v1.ClockStatus
-	(*PageRequest)(nil),     // 29: foresay.store.v1.PageRequest
-	(*PageResponse)(nil),    // 30: foresay.store.v1.PageResponse
-	(*Item)(nil),            // 31: foresay.store.v1.Item
-	(*Ballot)(nil),          // 32: foresay.store.v1.Ballot
-	(*ChangeRequest)(nil),   // 33: foresay.store.v1.ChangeRequest
-	(*ChangeResponse)(nil),  // 34: foresay.store.v1.ChangeResponse
+	(Reason)(0),              // 0: foresay.store.v1.Reason
+	(Decision_Verdict)(0),    // 1: foresay.store.v1.Decision.Verdict
+	(ChangeRequest_Step)(0),  // 2: foresay.store.v1.ChangeRequest.Step
+	(*Version)(nil),          // 3: foresay.store.v1.Version
+	(*Priority)(nil),         // 4: foresay.store.v1.Priority
+	(*ReadRequest)(nil),      // 5: foresay.store.v1.ReadRequest
+	(*ReadResponse)(nil),     // 6: foresay.store.v1.ReadResponse
+	(*Read)(nil),             // 7: foresay.store.v1.Read
+	(*Write)(nil),            // 8: foresay.store.v1.Write
+	(*CommitRequest)(nil),    // 9: foresay.store.v1.CommitRequest
+	(*CommitResponse)(nil),   // 10: foresay.store.v1.CommitResponse
+	(*DeclareRequest)(nil),   // 11: foresay.store.v1.DeclareRequest
+	(*DeclareResponse)(nil),  // 12: foresay.store.v1.DeclareResponse
+	(*Held)(nil),             // 13: foresay.store.v1.Held
+	(*AbandonRequest)(nil),   // 14: foresay.store.v1.AbandonRequest
+	(*AbandonResponse)(nil),  // 15: foresay.store.v1.AbandonResponse
+	(*CallBatch)(nil),        // 16: foresay.store.v1.CallBatch
+	(*Call)(nil),             // 17: foresay.store.v1.Call
+	(*AnswerBatch)(nil),      // 18: foresay.store.v1.AnswerBatch
+	(*Answer)(nil),           // 19: foresay.store.v1.Answer
+	(*Failure)(nil),          // 20: foresay.store.v1.Failure
+	(*Vote)(nil),             // 21: foresay.store.v1.Vote
+	(*Current)(nil),          // 22: foresay.store.v1.Current
+	(*Decision)(nil),         // 23: foresay.store.v1.Decision
+	(*HandOverRequest)(nil),  // 24: foresay.store.v1.HandOverRequest
+	(*HandOverResponse)(nil), // 25: foresay.store.v1.HandOverResponse
+	(*StatusRequest)(nil),    // 26: foresay.store.v1.StatusRequest
+	(*StatusResponse)(nil),   // 27: foresay.store.v1.StatusResponse
+	(*PeerStatus)(nil),       // 28: foresay.store.v1.PeerStatus
+	(*ShardStatus)(nil),      // 29: foresay.store.v1.ShardStatus
+	(*ClockStatus)(nil),      // 30: foresay.store.v1.ClockStatus
+	(*PageRequest)(nil),      // 31: foresay.store.v1.PageRequest
+	(*PageResponse)(nil),     // 32: foresay.store.v1.PageResponse
+	(*Item)(nil),             // 33: foresay.store.v1.Item
+	(*Ballot)(nil),           // 34: foresay.store.v1.Ballot
+	(*ChangeRequest)(nil),    // 35: foresay.store.v1.ChangeRequest
+	(*ChangeResponse)(nil),   // 36: foresay.store.v1.ChangeResponse
 }
 var file_foresay_store_v1_store_proto_depIdxs = []int32{
 	4,  // 0: foresay.store.v1.ReadRequest.priority:type_name -> foresay.store.v1.Priority
@@ -3026,36 +3153,38 @@ var file_foresay_store_v1_store_proto_depIdxs = []int32{
 	1,  // 27: foresay.store.v1.Decision.verdict:type_name -> foresay.store.v1.Decision.Verdict
 	0,  // 28: foresay.store.v1.Decision.reason:type_name -> foresay.store.v1.Reason
 	3,  // 29: foresay.store.v1.Decision.version:type_name -> foresay.store.v1.Version
-	27, // 30: foresay.store.v1.StatusResponse.shards:type_name -> foresay.store.v1.ShardStatus
-	26, // 31: foresay.store.v1.StatusResponse.peers:type_name -> foresay.store.v1.PeerStatus
+	29, // 30: foresay.store.v1.StatusResponse.shards:type_name -> foresay.store.v1.ShardStatus
+	28, // 31: foresay.store.v1.StatusResponse.peers:type_name -> foresay.store.v1.PeerStatus
 	3,  // 32: foresay.store.v1.ShardStatus.oldest_undecided:type_name -> foresay.store.v1.Version
 	3,  // 33: foresay.store.v1.ShardStatus.blocked_transactions:type_name -> foresay.store.v1.Version
-	28, // 34: foresay.store.v1.ShardStatus.clock:type_name -> foresay.store.v1.ClockStatus
+	30, // 34: foresay.store.v1.ShardStatus.clock:type_name -> foresay.store.v1.ClockStatus
 	0,  // 35: foresay.store.v1.PageResponse.reason:type_name -> foresay.store.v1.Reason
-	31, // 36: foresay.store.v1.PageResponse.items:type_name -> foresay.store.v1.Item
+	33, // 36: foresay.store.v1.PageResponse.items:type_name -> foresay.store.v1.Item
 	3,  // 37: foresay.store.v1.Item.version:type_name -> foresay.store.v1.Version
 	2,  // 38: foresay.store.v1.ChangeRequest.step:type_name -> foresay.store.v1.ChangeRequest.Step
-	32, // 39: foresay.store.v1.ChangeRequest.ballot:type_name -> foresay.store.v1.Ballot
-	32, // 40: foresay.store.v1.ChangeResponse.promised:type_name -> foresay.store.v1.Ballot
-	32, // 41: foresay.store.v1.ChangeResponse.accepted:type_name -> foresay.store.v1.Ballot
+	34, // 39: foresay.store.v1.ChangeRequest.ballot:type_name -> foresay.store.v1.Ballot
+	34, // 40: foresay.store.v1.ChangeResponse.promised:type_name -> foresay.store.v1.Ballot
+	34, // 41: foresay.store.v1.ChangeResponse.accepted:type_name -> foresay.store.v1.Ballot
 	5,  // 42: foresay.store.v1.Store.Read:input_type -> foresay.store.v1.ReadRequest
 	9,  // 43: foresay.store.v1.Store.Commit:input_type -> foresay.store.v1.CommitRequest
 	11, // 44: foresay.store.v1.Store.Declare:input_type -> foresay.store.v1.DeclareRequest
 	14, // 45: foresay.store.v1.Store.Abandon:input_type -> foresay.store.v1.AbandonRequest
 	16, // 46: foresay.store.v1.Store.Calls:input_type -> foresay.store.v1.CallBatch
-	24, // 47: foresay.store.v1.Store.Status:input_type -> foresay.store.v1.StatusRequest
-	29, // 48: foresay.store.v1.Store.Page:input_type -> foresay.store.v1.PageRequest
-	33, // 49: foresay.store.v1.Store.Change:input_type -> foresay.store.v1.ChangeRequest
-	6,  // 50: foresay.store.v1.Store.Read:output_type -> foresay.store.v1.ReadResponse
-	10, // 51: foresay.store.v1.Store.Commit:output_type -> foresay.store.v1.CommitResponse
-	12, // 52: foresay.store.v1.Store.Declare:output_type -> foresay.store.v1.DeclareResponse
-	15, // 53: foresay.store.v1.Store.Abandon:output_type -> foresay.store.v1.AbandonResponse
-	18, // 54: foresay.store.v1.Store.Calls:output_type -> foresay.store.v1.AnswerBatch
-	25, // 55: foresay.store.v1.Store.Status:output_type -> foresay.store.v1.StatusResponse
-	30, // 56: foresay.store.v1.Store.Page:output_type -> foresay.store.v1.PageResponse
-	34, // 57: foresay.store.v1.Store.Change:output_type -> foresay.store.v1.ChangeResponse
-	50, // [50:58] is the sub-list for method output_type
-	42, // [42:50] is the sub-list for method input_type
+	26, // 47: foresay.store.v1.Store.Status:input_type -> foresay.store.v1.StatusRequest
+	31, // 48: foresay.store.v1.Store.Page:input_type -> foresay.store.v1.PageRequest
+	24, // 49: foresay.store.v1.Store.HandOver:input_type -> foresay.store.v1.HandOverRequest
+	35, // 50: foresay.store.v1.Store.Change:input_type -> foresay.store.v1.ChangeRequest
+	6,  // 51: foresay.store.v1.Store.Read:output_type -> foresay.store.v1.ReadResponse
+	10, // 52: foresay.store.v1.Store.Commit:output_type -> foresay.store.v1.CommitResponse
+	12, // 53: foresay.store.v1.Store.Declare:output_type -> foresay.store.v1.DeclareResponse
+	15, // 54: foresay.store.v1.Store.Abandon:output_type -> foresay.store.v1.AbandonResponse
+	18, // 55: foresay.store.v1.Store.Calls:output_type -> foresay.store.v1.AnswerBatch
+	27, // 56: foresay.store.v1.Store.Status:output_type -> foresay.store.v1.StatusResponse
+	32, // 57: foresay.store.v1.Store.Page:output_type -> foresay.store.v1.PageResponse
+	25, // 58: foresay.store.v1.Store.HandOver:output_type -> foresay.store.v1.HandOverResponse
+	36, // 59: foresay.store.v1.Store.Change:output_type -> foresay.store.v1.ChangeResponse
+	51, // [51:60] is the sub-list for method output_type
+	42, // [42:51] is the sub-list for method input_type
 	42, // [42:42] is the sub-list for extension type_name
 	42, // [42:42] is the sub-list for extension extendee
 	0,  // [0:42] is the sub-list for field type_name
@@ -3089,7 +3218,7 @@ func file_foresay_store_v1_store_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_foresay_store_v1_store_proto_rawDesc), len(file_foresay_store_v1_store_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   32,
+			NumMessages:   34,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
