@@ -97,6 +97,7 @@ type Scenario struct {
 	Lose         bool // a site goes down for a while
 	Appends      bool // each write adds to what is there
 	Stale        bool // some of those that only read may see what is old
+	Moves        bool // shards are led elsewhere now and then (Protocol.Leads)
 	Ring         bool // client i reads key i and writes the next one
 	CheckEvery   int  // as in sim.Config; 0 is 3
 	// Offset is how far clocks are apart at most. They move all the time, and Config.MaxOffset is
@@ -279,6 +280,9 @@ func (w *World) Play(d time.Duration) error {
 	}
 	if w.Scenario.Offset > 0 {
 		w.moveClocks(d)
+	}
+	if w.Scenario.Moves {
+		w.moveLeaders(d)
 	}
 	if w.Scenario.Lose {
 		site := w.SiteNodes(w.Rand.IntN(len(w.Layout.Sites)))
