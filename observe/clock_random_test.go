@@ -4,14 +4,12 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/foresay/foresay/control"
-	"github.com/foresay/foresay/internal/race"
+	"github.com/foresay/foresay/internal/seed"
 )
 
 // randomSteps composes a program. Within parts there are no tasks.
@@ -118,7 +116,7 @@ func randomServed(chance *rand.Rand, depth int) step {
 // TestRandomClockOfHandlers composes a task whose calls are guessed right, with staged calls whose
 // handlers wait, call and hold back, two deep, and holds what is reported of it to the clock.
 func TestRandomClockOfHandlers(t *testing.T) {
-	seeds, from := seedsOf(t, 50)
+	seeds, from := seedsOf(t, 150)
 	for seed := from; seed < from+seeds; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			chance := rand.New(rand.NewPCG(uint64(seed), 9))
@@ -203,7 +201,7 @@ func apart(steps []step, nth int) int {
 // the model is right for, and holds what is foreseen of them to the clock: never too much, and
 // exactly where the model knows all.
 func TestRandomForesight(t *testing.T) {
-	seeds, from := seedsOf(t, 75)
+	seeds, from := seedsOf(t, 200)
 	for seed := from; seed < from+seeds; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			steps := randomLine(rand.New(rand.NewPCG(uint64(seed), 8)))
@@ -221,23 +219,11 @@ func TestRandomForesight(t *testing.T) {
 	}
 }
 
-// seedsOf returns how many seeds there are to try, FORESAY_SEEDS, and the first, FORESAY_SEED. A
-// failing one is replayed by its name: go test -run TestRandomClock/44 with FORESAY_SEED=44.
-func seedsOf(t *testing.T, usual int) (seeds, from int) {
+// seedsOf returns how many of so many seeds there are to try, and the first. A failing one is
+// replayed by its name: go test -run TestRandomClock/44 with FORESAY_SEED=44.
+func seedsOf(t *testing.T, all int) (seeds, from int) {
 	t.Helper()
-	if seeds = usual; race.Enabled {
-		seeds /= 15
-	}
-	for name, value := range map[string]*int{"FORESAY_SEEDS": &seeds, "FORESAY_SEED": &from} {
-		if s := os.Getenv(name); s != "" {
-			n, err := strconv.Atoi(s)
-			if err != nil {
-				t.Fatal(err)
-			}
-			*value = n
-		}
-	}
-	return seeds, from
+	return seed.Count(t, all), int(seed.First(t, 0))
 }
 
 // mayForeseeLess says whether the model is known to foresee too little of a program: it has a
@@ -252,7 +238,7 @@ func mayForeseeLess(program string) bool {
 // TestRandomClock composes programs and holds what is reported of them to the clock. Where too much
 // is foreseen the report says that it may be, but for goroutines that happen to take turns.
 func TestRandomClock(t *testing.T) {
-	seeds, from := seedsOf(t, 75)
+	seeds, from := seedsOf(t, 200)
 	unsaid := 0 // goroutines may take turns by chance
 	for seed := from; seed < from+seeds; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/foresay/foresay/internal/seed"
 	"github.com/foresay/foresay/report"
 )
 
@@ -164,19 +165,13 @@ func TestReportRenderings(t *testing.T) {
 
 // TestRandomReports writes reports of random numbers.
 func TestRandomReports(t *testing.T) {
-	seed := uint64(1)
-	if s := os.Getenv("FORESAY_SEED"); s != "" {
-		var err error
-		if seed, err = strconv.ParseUint(s, 10, 64); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for i := range 300 {
-		rnd := rand.New(rand.NewPCG(seed, uint64(i)))
+	first := seed.First(t, 1)
+	for i := range seed.Count(t, 1000) {
+		rnd := rand.New(rand.NewPCG(first, uint64(i)))
 		r := randomReport(rnd)
 		checkRenderings(t, r)
 		if t.Failed() {
-			t.Fatalf("replay: FORESAY_SEED=%d, report %d: %+v", seed, i, r)
+			t.Fatalf("replay: FORESAY_SEED=%d, report %d: %+v", first, i, r)
 		}
 	}
 }

@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/foresay/foresay/internal/seed"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/wan"
@@ -202,16 +201,10 @@ func newCouriers(t testing.TB, seed uint64, faults sim.Faults, p *post, trace io
 func TestCouriers(t *testing.T) {
 	p := &post{}
 	lost := uint64(0)
-	first := uint64(0)
-	if v := os.Getenv("FORESAY_SEED"); v != "" {
-		var err error
-		if first, err = strconv.ParseUint(v, 10, 64); err != nil {
-			t.Fatal(err)
-		}
-	}
+	first := seed.First(t, 0)
 	// crashes within a call let its messages leave, and not those that had waited before
 	seeds := []uint64{22028, 39043}
-	for i := range uint64(60) {
+	for i := range uint64(seed.Count(t, 150)) {
 		seeds = append(seeds, first+i)
 	}
 	for _, seed := range seeds {

@@ -23,6 +23,7 @@ import (
 
 	"github.com/foresay/foresay"
 	"github.com/foresay/foresay/control"
+	"github.com/foresay/foresay/internal/seed"
 
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 	"github.com/foresay/foresay/report"
@@ -120,7 +121,7 @@ func (f failingFirst) play(w *world, c kvpb.TestKVClient, speculate bool) (slowe
 // that wait for its answer do not keep the peer's streams from it.
 func TestLaterAttempts(t *testing.T) {
 	for _, streams := range []uint32{4, 16, 100} {
-		for i := range 16 {
+		for i := 0; i < 16; i += seed.Every(5) {
 			f := failingFirst{streams: streams, tasks: int(streams), behind: 3, fails: 1 + i&1, staged: i&2 != 0}
 			if i&4 != 0 {
 				f.takes = 20 * time.Millisecond

@@ -5,6 +5,7 @@ import (
 
 	"github.com/foresay/foresay/internal/race"
 	"github.com/foresay/foresay/internal/randtest"
+	"github.com/foresay/foresay/internal/seed"
 )
 
 // The random tests try few seeds each time, the same ones: `make soak` has the others.
@@ -13,19 +14,19 @@ import (
 // results and has the effects of a sequential one.
 func TestRandomPrograms(t *testing.T) {
 	t.Parallel()
-	randtest.Run(t, false, randtest.Scale(100))
+	randtest.Run(t, false, seed.Count(t, 200))
 }
 
 // TestRandomUnguessed: the same of programs whose calls are not guessed, which need no tasks.
 func TestRandomUnguessed(t *testing.T) {
-	randtest.RunUnguessed(t, randtest.Scale(50))
+	randtest.RunUnguessed(t, seed.Count(t, 100))
 }
 
 // TestRandomFaults: when connections, servers or the caller fail, it gives those
 // or an error, its effects are the beginning of those, and nothing stays pending.
 func TestRandomFaults(t *testing.T) {
 	t.Parallel()
-	randtest.Run(t, true, randtest.Scale(75))
+	randtest.Run(t, true, seed.Count(t, 150))
 }
 
 // TestRandomTiming: a speculative execution takes no longer than a sequential one
@@ -33,14 +34,14 @@ func TestRandomFaults(t *testing.T) {
 // many guesses are wrong; and nothing in it is ever stuck.
 func TestRandomTiming(t *testing.T) {
 	t.Parallel()
-	randtest.RunTimed(t, randtest.Scale(60))
+	randtest.RunTimed(t, seed.Count(t, 120))
 }
 
 // TestRandomRetried: where few streams are admitted and gRPC makes calls again whose first attempts
 // fail, no call waits for a stream that calls hold which wait for it.
 func TestRandomRetried(t *testing.T) {
 	t.Parallel()
-	randtest.RunRetried(t, randtest.Scale(40))
+	randtest.RunRetried(t, seed.Count(t, 80))
 }
 
 // TestRandomMutations: each rule that can be removed from the outside is missed.
@@ -57,24 +58,24 @@ func TestRandomMutations(t *testing.T) {
 // TestRandomWorlds: small programs, each around one rule, in many worlds.
 func TestRandomWorlds(t *testing.T) {
 	t.Parallel()
-	randtest.RunSketches(t, randtest.Scale(8))
+	randtest.RunSketches(t, seed.Count(t, 16))
 }
 
 // TestRandomEnds: the same of programs whose own context ends before they do, and which go on.
 func TestRandomEnds(t *testing.T) {
 	t.Parallel()
-	randtest.RunEnded(t, randtest.Scale(40))
+	randtest.RunEnded(t, seed.Count(t, 80))
 }
 
 // TestRandomCrowds: the same as TestRandomPrograms of goroutines that share the task's
 // context, make calls with it and start Groups.
 func TestRandomCrowds(t *testing.T) {
 	t.Parallel()
-	randtest.RunCrowded(t, randtest.Scale(40))
+	randtest.RunCrowded(t, seed.Count(t, 80))
 }
 
 // TestRandomFaultyCrowds: the same as TestRandomFaults of programs with such goroutines.
 func TestRandomFaultyCrowds(t *testing.T) {
 	t.Parallel()
-	randtest.RunFaultyCrowds(t, randtest.Scale(20))
+	randtest.RunFaultyCrowds(t, seed.Count(t, 40))
 }

@@ -7,11 +7,16 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/foresay/foresay/internal/race"
 )
 
 // TestLargeValuesMakeFewTables: what a table names is most of what counts for its size, but not
 // what writing it costs, so large values must not make a table of every few keys.
 func TestLargeValuesMakeFewTables(t *testing.T) {
+	if race.Enabled {
+		t.Skip("one goroutine writes some 512 MB")
+	}
 	l := largeLog{recordBytes: 32 << 10, groupRecords: 8, logBytes: 8 << 20, partBytes: 256 << 10}
 	s, err := Open("store", Options{FS: vfs.NewMem(), MemTableBytes: 4 << 20})
 	if err != nil {

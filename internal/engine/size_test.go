@@ -7,10 +7,14 @@ import (
 	"unsafe"
 
 	"github.com/foresay/foresay/control"
+	"github.com/foresay/foresay/internal/race"
 )
 
 // TestCallSiteSize: a site in use takes at most 16 KB besides what its predictors keep.
 func TestCallSiteSize(t *testing.T) {
+	if race.Enabled {
+		t.Skip("with the race detector values are larger")
+	}
 	c := mustControl(t, control.Config{})
 	heap := func() uint64 {
 		var m runtime.MemStats

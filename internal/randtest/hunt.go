@@ -3,63 +3,29 @@ package randtest
 import (
 	"fmt"
 	"iter"
-	"os"
-	"strconv"
 	"testing"
 	"time"
 
-	"github.com/foresay/foresay/internal/race"
+	"github.com/foresay/foresay/internal/seed"
 )
-
-// SeedVariable names the environment variable that replays a seed.
-const SeedVariable = "FORESAY_SEED"
 
 // Seeds yields so many seeds, one after the other. The first is that of the
 // environment, or 1; the others follow from it, so that counting up from any
 // seed meets new ones.
 func Seeds(t testing.TB, count int) iter.Seq[uint64] {
 	t.Helper()
-	first := uint64(1)
-	if s := os.Getenv(SeedVariable); s != "" {
-		n, err := strconv.ParseUint(s, 10, 64)
-		if err != nil {
-			t.Fatalf("%s: %v", SeedVariable, err)
-		}
-		first = n
-	}
+	first := seed.First(t, 1)
 	return func(yield func(uint64) bool) {
 		for n := range uint64(count) {
-			seed := first
+			s := first
 			if n > 0 {
-				seed = mix(first + n*0x9e3779b97f4a7c15)
+				s = mix(first + n*0x9e3779b97f4a7c15)
 			}
-			if !yield(seed) {
+			if !yield(s) {
 				return
 			}
 		}
 	}
-}
-
-// CountVariable names the environment variable that says how many seeds random
-// programs and worlds try, in place of what is usual.
-const CountVariable = "FORESAY_SEEDS"
-
-// Scale scales how many seeds a test tries: down for short and for raced runs, up for those that
-// name the first seed.
-func Scale(seeds int) int {
-	if n, err := strconv.Atoi(os.Getenv(CountVariable)); err == nil && n > 0 {
-		return n
-	}
-	if os.Getenv(SeedVariable) != "" {
-		seeds *= 2
-	}
-	if testing.Short() {
-		seeds /= 5
-	}
-	if race.Enabled {
-		seeds /= 8
-	}
-	return max(seeds, 1)
 }
 
 // Run checks so many scenarios, with faults or without. A failure tells how to
@@ -74,15 +40,15 @@ func run(t *testing.T, seeds int, scenario func(seed uint64) *Scenario) {
 	var stats Stats
 	n := 0
 	start := time.Now()
-	for seed := range Seeds(t, seeds) {
+	for s := range Seeds(t, seeds) {
 		n++
-		sc := scenario(seed)
+		sc := scenario(s)
 		res := sc.Check(t, Mutation{}, false)
 		stats.Add(res.Stats)
 		if len(res.Wrong) == 0 {
 			continue
 		}
-		t.Errorf("replay with\n\n  %s=%d go test -count=1 -run '^%s$' ./specgrpc\n\n%s", SeedVariable, seed, t.Name(), res)
+		t.Errorf("replay with\n\n  %s=%d go test -count=1 -run '^%s$' ./specgrpc\n\n%s", seed.Variable, s, t.Name(), res)
 		small := sc.Shrink(t, Mutation{})
 		for range 20 { // what is wrong may depend on the scheduler
 			if res = small.Check(t, Mutation{}, false); len(res.Wrong) > 0 {

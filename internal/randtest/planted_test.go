@@ -14,6 +14,7 @@ import (
 
 	planting "github.com/foresay/foresay/internal/plant"
 	"github.com/foresay/foresay/internal/race"
+	"github.com/foresay/foresay/internal/seed"
 )
 
 // The environment of the test's child.
@@ -127,7 +128,7 @@ func (e *experiment) run(t *testing.T, bug string, p plant, n int) (out string, 
 	cmd := exec.CommandContext(t.Context(), e.binary, "-test.run", "^TestRandomPlants$", "-test.v", "-test.timeout",
 		e.timeout.String())
 	first := strings.Trim(fmt.Sprint(p.first), "[]")
-	if os.Getenv(SeedVariable) != "" {
+	if os.Getenv(seed.Variable) != "" {
 		first = "" // other seeds, other scenarios
 	}
 	cmd.Env = append(planting.Environ(), plantVariable+"="+bug, focusVariable+"="+p.sketch,

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/control"
+	"github.com/foresay/foresay/internal/seed"
 	"github.com/foresay/foresay/wan"
 )
 
@@ -268,10 +269,10 @@ func RunSketches(t *testing.T, worlds int) {
 	for _, sk := range sketches() {
 		t.Run(sk.name, func(t *testing.T) {
 			n := 0
-			for seed := range Seeds(t, worlds) {
-				sc := sk.scenario(seed, n%2 == 1 && !sk.calm)
+			for s := range Seeds(t, worlds) {
+				sc := sk.scenario(s, n%2 == 1 && !sk.calm)
 				if res := sc.Check(t, Mutation{}, false); len(res.Wrong) > 0 {
-					t.Errorf("replay with\n\n  %s=%d go test -count=1 -run '%s' ./specgrpc\n\n%s", SeedVariable, seed, t.Name(), res)
+					t.Errorf("replay with\n\n  %s=%d go test -count=1 -run '%s' ./specgrpc\n\n%s", seed.Variable, s, t.Name(), res)
 					return
 				}
 				n++

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/foresay/foresay/internal/race"
+	"github.com/foresay/foresay/internal/seed"
 )
 
 // explorer has a shell take all ways that a small program can take, one after the
@@ -303,10 +304,10 @@ func TestAllWaysOfRandomPrograms(t *testing.T) {
 	if race.Enabled {
 		programs /= 10
 	}
-	seed := setting(t, "FORESAY_SEED", 1)
+	first := seed.First(t, 1)
 	sum, whole := 0, 0
 	for i := range programs {
-		p := generateSmall(rand.New(rand.NewPCG(seed, uint64(i))))
+		p := generateSmall(rand.New(rand.NewPCG(first, uint64(i))))
 		var trace strings.Builder
 		met, problem := explore(p, Config{Limits: Limits{Depth: 4, Width: 3, Replays: 4, Runs: 6}, CallerOpen: i%4 == 0},
 			states, &trace)

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/foresay/foresay/internal/plant"
-	"github.com/foresay/foresay/internal/race"
+	"github.com/foresay/foresay/internal/seed"
 )
 
 // execution is one program, executed by a shell and compared with the naive
@@ -227,14 +227,11 @@ func setting(t *testing.T, name string, otherwise uint64) uint64 {
 	return n
 }
 
-// runPrograms executes n programs, or the one that FORESAY_PROGRAM names, with
-// the seed FORESAY_SEED. make soak counts the seed up.
+// runPrograms executes n programs or a share of them, or the one that FORESAY_PROGRAM
+// names, with the seed FORESAY_SEED. make soak counts the seed up.
 func runPrograms(t *testing.T, n int, e execution) {
-	e.seed, e.stats = setting(t, "FORESAY_SEED", 1), new(stats)
-	if testing.Short() || race.Enabled {
-		n /= 20
-	}
-	first, last := uint64(0), uint64(n)
+	e.seed, e.stats = seed.First(t, 1), new(stats)
+	first, last := uint64(0), uint64(seed.Count(t, n))
 	if os.Getenv("FORESAY_PROGRAM") != "" {
 		first = setting(t, "FORESAY_PROGRAM", 0)
 		last = first + 1
@@ -272,26 +269,26 @@ func runPrograms(t *testing.T, n int, e execution) {
 // TestRandomPrograms checks [docs/architecture.md], guarantees 1, 2, 3 and 5, on
 // deterministic programs.
 func TestRandomPrograms(t *testing.T) {
-	runPrograms(t, 40_000, execution{})
+	runPrograms(t, 100_000, execution{})
 }
 
 // TestRandomDrops checks the same on programs all of which may give up waiting, or come to calls
 // with contexts that have ended.
 func TestRandomDrops(t *testing.T) {
-	runPrograms(t, 15_000, execution{drops: true})
+	runPrograms(t, 40_000, execution{drops: true})
 }
 
 // TestRandomNondeterminism checks that what took effect is what the winner did,
 // or that the task has no winner, even if the function does not keep to the rules.
 func TestRandomNondeterminism(t *testing.T) {
-	runPrograms(t, 10_000, execution{nondet: true})
+	runPrograms(t, 25_000, execution{nondet: true})
 }
 
 // TestGoOn has tasks that are stuck go on without speculation. None is, unless a bug is planted
 // that keeps what waits for itself: then they must come to their right ends all the same, and only
 // that they were stuck shows.
 func TestGoOn(t *testing.T) {
-	e := execution{seed: setting(t, "FORESAY_SEED", 1), unchecked: true, rescue: true, stats: new(stats)}
+	e := execution{seed: seed.First(t, 1), unchecked: true, rescue: true, stats: new(stats)}
 	for ; e.index < 5000; e.index++ {
 		if problem := e.execute(); problem != "" {
 			if plant.Planted() {

@@ -19,13 +19,13 @@ const probe = 50 * time.Millisecond
 // TestConformance plays the family's suite with the variant that goes beyond the thesis.
 func TestConformance(t *testing.T) {
 	o := domino.Options{Probe: probe, Direct: true, AllLearn: true, Arrival: true, Slack: time.Millisecond}
-	smrtest.Suite(t, domino.New("domino-direct", "", o), smrtest.Seeds{Played: 130, Repeated: 10})
+	smrtest.Suite(t, domino.New("domino-direct", "", o), 150)
 }
 
 // TestConformanceOfThesis plays the suite with what the thesis has: with those of TestConformance
 // and TestOneWayOnly its seeds are as many as those of other protocols.
 func TestConformanceOfThesis(t *testing.T) {
-	smrtest.Suite(t, domino.New("domino", "", domino.Options{Probe: probe}), smrtest.Seeds{Played: 35, Repeated: 5})
+	smrtest.Suite(t, domino.New("domino", "", domino.Options{Probe: probe}), 50)
 }
 
 // TestOneWayOnly plays seeds in which clients take the fast path always.

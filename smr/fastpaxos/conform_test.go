@@ -9,7 +9,7 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	smrtest.Suite(t, fastpaxos.Protocol(), smrtest.DefaultSeeds())
+	smrtest.Suite(t, fastpaxos.Protocol(), smrtest.Seeds)
 }
 
 // TestScenarios has the protocol talk: testdata/scenarios, which are there to be read.

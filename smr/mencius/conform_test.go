@@ -9,7 +9,7 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	smrtest.Suite(t, mencius.Protocol(), smrtest.DefaultSeeds())
+	smrtest.Suite(t, mencius.Protocol(), smrtest.Seeds)
 }
 
 // TestScenarios has the protocol talk: testdata/scenarios, which are there to be read.

@@ -12,7 +12,7 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	smrtest.Suite(t, multipaxos.Protocol(), smrtest.DefaultSeeds())
+	smrtest.Suite(t, multipaxos.Protocol(), smrtest.Seeds)
 }
 
 // TestScenarios has the protocol talk: testdata/scenarios, which are there to be read.

@@ -10,7 +10,7 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	smrtest.Suite(t, raft.Protocol(), smrtest.DefaultSeeds())
+	smrtest.Suite(t, raft.Protocol(), smrtest.Seeds)
 }
 
 // TestMembersChangeWhileASnapshotIsWritten is a seed in which a new member is not in the snapshot

@@ -19,6 +19,7 @@ import (
 
 	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/internal/cli/metrics/metricstest"
+	"github.com/foresay/foresay/internal/seed"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/client"
@@ -39,11 +40,11 @@ type world struct {
 var worldSites = []wan.Site{"a", "b", "c", "d", "e", "z"}
 
 // protocolNames are the protocols between which clients and watches see a difference: all, but of
-// the two that are Domino only one, since their replicas' beats are most of the work. A run that
-// names its seed has both.
+// the two with one leader only Raft, and of the two that are Domino only one, since their replicas'
+// beats are most of the work. A run that names its seed has them as well.
 func protocolNames() []string {
 	return slices.DeleteFunc(catalog.Names(), func(name string) bool {
-		return name == "domino" && os.Getenv("FORESAY_SEED") == ""
+		return (name == "domino" || name == "multipaxos") && !seed.Named()
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/foresay/foresay/internal/seed"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 )
@@ -20,10 +21,10 @@ const maxHandOverCall = 8 * roundTrip
 // handOver has leaders hand over again and again while clients make calls: to each member in turn,
 // and to whoever is best. The longest time in which nothing is committed is bounded by a few round
 // trips. Then the same happens under faults, where all that must hold still does.
-func handOver(t *testing.T, p smr.Protocol, seeds uint64) {
-	first := firstSeed(t)
-	for seed := first; seed < first+seeds; seed++ {
-		replay := fmt.Sprintf("%s=%d go test -run '%s' .", SeedVariable, seed, t.Name())
+func handOver(t *testing.T, p smr.Protocol, seeds int) {
+	first := seed.First(t, 1)
+	for n := first; n < first+uint64(seeds); n++ {
+		replay := fmt.Sprintf("%s=%d go test -run '%s' .", seed.Variable, n, t.Name())
 		calm := script{name: "calm", make: func(sc *Scenario) {
 			sc.Script = handOvers
 		}, judge: func(w *World, r Report) error {
@@ -37,10 +38,10 @@ func handOver(t *testing.T, p smr.Protocol, seeds uint64) {
 			}
 			return nil
 		}}
-		if r, err := calm.once(p, seed, replay); err != nil {
+		if r, err := calm.once(p, n, replay); err != nil {
 			t.Fatalf("%v\n%v\nrepeat it with: %s", r, err, replay)
 		}
-		sc := Swarm(p, seed)
+		sc := Swarm(p, n)
 		sc.brief, sc.Replay = true, replay
 		inner := sc.Script
 		sc.Script = func(w *World) {

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/foresay/foresay/internal/seed"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/kit"
@@ -41,7 +42,7 @@ func QueriesInBytes(t *testing.T, p smr.Protocol) {
 			}
 		}}, err
 	}
-	sc := Scenario{Protocol: counted, Seed: firstSeed(t), For: 3 * time.Second, Script: func(w *World) {
+	sc := Scenario{Protocol: counted, Seed: seed.First(t, 1), For: 3 * time.Second, Script: func(w *World) {
 		w.Sim.After(2*time.Second, func() {
 			w.whoLeadsIn(roundTrip, func(id protocol.ID) { victim = id })
 		})

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/foresay/foresay/internal/seed"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/smr"
@@ -29,7 +30,7 @@ func Rest(t *testing.T, p smr.Protocol, seeds uint64) {
 		}
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			c.script(trusted).play(t, p, firstSeed(t))
+			c.script(trusted).play(t, p, seed.First(t, 1))
 		})
 	}
 	t.Run("faults", func(t *testing.T) {
@@ -44,12 +45,12 @@ func Rest(t *testing.T, p smr.Protocol, seeds uint64) {
 					inner(w)
 				}
 			}
-		}}.play(t, p, firstSeed(t))
+		}}.play(t, p, seed.First(t, 1))
 	})
 	t.Run("hosts that say what is not so", func(t *testing.T) {
 		seen := false
 		for _, c := range restCases()[:4] { // of one that is killed, a broken connection may tell
-			_, err := c.script(gullible).once(p, firstSeed(t), "")
+			_, err := c.script(gullible).once(p, seed.First(t, 1), "")
 			seen = seen || err != nil
 		}
 		if !seen {

@@ -7,13 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/foresay/foresay/internal/seed"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/smr"
 )
-
-// fewSeeds are played of a script in each run.
-const fewSeeds = 10
 
 // A script is a scenario that is written down, to be played with a few seeds.
 type script struct {
@@ -26,13 +24,9 @@ type script struct {
 
 // play plays the script with its seeds, from the first on.
 func (s script) play(t *testing.T, p smr.Protocol, first uint64) {
-	n := s.seeds
-	if n > fewSeeds {
-		n = max(played(n), fewSeeds)
-	}
-	for seed := first; seed < first+uint64(n); seed++ {
-		replay := fmt.Sprintf("%s=%d go test -run '%s' .", SeedVariable, seed, t.Name())
-		if r, err := s.once(p, seed, replay); err != nil {
+	for n := first; n < first+uint64(seed.Count(t, s.seeds)); n++ {
+		replay := fmt.Sprintf("%s=%d go test -run '%s' .", seed.Variable, n, t.Name())
+		if r, err := s.once(p, n, replay); err != nil {
 			t.Fatalf("%v\n%v\nrepeat it with: %s", r, err, replay)
 		}
 	}

@@ -2,52 +2,37 @@ package smrtest
 
 import (
 	"fmt"
-	"os"
 	"runtime/debug"
 	"slices"
 	"strconv"
 	"sync/atomic"
 	"testing"
 
+	"github.com/foresay/foresay/internal/seed"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/smr"
 )
 
-// Seeds is how many seeds Suite plays, and of these how many twice.
-type Seeds struct{ Played, Repeated int }
+// Seeds is how many seeds Suite has for each protocol, counted from the one that FORESAY_SEED names,
+// or from 1. A run that does not name it plays a fifth of them.
+const Seeds = 200
 
-// DefaultSeeds is what Suite plays of each protocol.
-func DefaultSeeds() Seeds { return Seeds{Played: 200, Repeated: 10} }
-
-// played is how many of n seeds a run plays: all if the first one is named, as make soak does, and
-// half of them otherwise, for go test has a budget of time.
-func played(n int) int {
-	if os.Getenv(SeedVariable) == "" {
-		n = (n + 1) / 2
-	}
-	return n
-}
-
-// SeedVariable is the environment variable that has the first seed; without it that is 1.
-const SeedVariable = "FORESAY_SEED"
-
-// Suite is the conformance suite: a protocol of the family must pass all of it.
-func Suite(t *testing.T, p smr.Protocol, n Seeds) {
-	first := firstSeed(t)
-	n.Played = played(n.Played)
+// Suite is the conformance suite, with so many seeds: a protocol of the family must pass all of it.
+func Suite(t *testing.T, p smr.Protocol, n int) {
+	first := seed.First(t, 1)
 	// A world is small and makes much garbage: collecting it at the usual pace would take a third
 	// of the time.
 	before := debug.SetGCPercent(400)
 	t.Cleanup(func() { debug.SetGCPercent(before) })
-	t.Run("seeds", func(t *testing.T) { seeds(t, p, first, n) })
+	t.Run("seeds", func(t *testing.T) { seeds(t, p, first, seed.Count(t, n)) })
 	t.Run("transfers in steps", func(t *testing.T) { Transfers(t, p) })
 	t.Run("queries in bytes", func(t *testing.T) { QueriesInBytes(t, p) })
 	if p.Salvage != nil {
 		t.Run("salvage", func(t *testing.T) { salvage(t, p, 5) })
 	}
 	if p.HandsOver {
-		t.Run("hand over", func(t *testing.T) { handOver(t, p, 5) })
+		t.Run("hand over", func(t *testing.T) { handOver(t, p, seed.Count(t, 15)) })
 	}
 	all := scripts()
 	if p.Learns {
@@ -68,39 +53,26 @@ func Script(t *testing.T, p smr.Protocol, name string) {
 	if i < 0 {
 		t.Fatalf("smrtest: there is no script %q", name)
 	}
-	all[i].play(t, p, firstSeed(t))
+	all[i].play(t, p, seed.First(t, 1))
 }
 
-func firstSeed(t *testing.T) uint64 {
-	t.Helper()
-	s := os.Getenv(SeedVariable)
-	if s == "" {
-		return 1
-	}
-	first, err := strconv.ParseUint(s, 10, 64)
-	if err != nil {
-		t.Fatalf("%s: %v", SeedVariable, err)
-	}
-	return first
-}
-
-// seeds plays seed after seed, each with a random subset of the faults. At least in one of six a
-// crash has to lose writes that were not durable: else nobody would notice a replica that speaks
+// seeds plays seed after seed, the first tenth of them twice, each with a random subset of the
+// faults. At least in one of six a crash has to lose writes that were not durable: else nobody would notice a replica that speaks
 // before they are.
-func seeds(t *testing.T, p smr.Protocol, first uint64, n Seeds) {
+func seeds(t *testing.T, p smr.Protocol, first uint64, n int) {
 	const shards = 4
 	var losing atomic.Int64
 	t.Cleanup(func() {
-		if t.Logf("in %d of %d seeds crashes lose writes", losing.Load(), n.Played); !t.Failed() &&
-			6*losing.Load() < int64(n.Played) {
-			t.Errorf("in %d of %d seeds crashes lose writes, want a sixth at least", losing.Load(), n.Played)
+		if t.Logf("in %d of %d seeds crashes lose writes", losing.Load(), n); !t.Failed() && n >= 20 &&
+			6*losing.Load() < int64(n) {
+			t.Errorf("in %d of %d seeds crashes lose writes, want a sixth at least", losing.Load(), n)
 		}
 	})
 	for shard := range shards {
 		t.Run(strconv.Itoa(shard), func(t *testing.T) {
 			t.Parallel()
-			for i := shard; i < n.Played; i += shards {
-				r, err := playSeed(p, first+uint64(i), i < n.Repeated)
+			for i := shard; i < n; i += shards {
+				r, err := playSeed(p, first+uint64(i), i < n/10)
 				if err != nil {
 					t.Errorf("%v\n%v", r, err)
 					return

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/foresay/foresay/internal/seed"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/smr"
@@ -73,7 +74,7 @@ func transfer(t *testing.T, p smr.Protocol, bulk, crashAt int, keep sim.Keep) tr
 		n.Node, err = p.NewReplica(cfg)
 		return n, err
 	}
-	sc := Scenario{Protocol: counted, Seed: firstSeed(t), Script: func(w *World) {
+	sc := Scenario{Protocol: counted, Seed: seed.First(t, 1), Script: func(w *World) {
 		seen.world = w
 		laggard(w)
 		for i := range 5 {

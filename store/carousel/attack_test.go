@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/foresay/foresay/internal/seed"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/store/storetest"
@@ -81,10 +82,10 @@ func restart(w *storetest.World, id protocol.ID, away time.Duration) {
 // TestAttack plays seeds of each mode.
 func TestAttack(t *testing.T) {
 	modes(t, func(t *testing.T, mode variant) {
-		first := storetest.FirstSeed(t)
-		for seed := first; seed < first+uint64(seeds(mode, 40)); seed++ {
-			if err := attack(mode, seed); err != nil {
-				t.Fatal(fmt.Errorf("seed %d: %w", seed, err))
+		first := seed.First(t, 1)
+		for n := first; n < first+uint64(seed.Count(t, 40)); n++ {
+			if err := attack(mode, n); err != nil {
+				t.Fatal(fmt.Errorf("seed %d: %w", n, err))
 			}
 		}
 	})

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"iter"
 	"math"
-	"os"
 	"testing"
 	"time"
 
@@ -43,19 +42,7 @@ func subject(mode variant) storetest.Subject {
 	}
 }
 
-// TestConformance plays seeds of each mode under faults; twenty of them twice.
+// TestConformance plays seeds of each mode under faults.
 func TestConformance(t *testing.T) {
-	modes(t, func(t *testing.T, mode variant) { storetest.Conformance(t, subject(mode), seeds(mode, 100)) })
-}
-
-// seeds returns how many of so many seeds a mode plays: all if FORESAY_SEED names the first, else
-// as many as the family has time for. Those of mode direct have more nodes, and take longer.
-func seeds(mode variant, all int) int {
-	switch {
-	case os.Getenv("FORESAY_SEED") != "":
-		return all
-	case mode == directMode:
-		return all / 4
-	}
-	return all * 2 / 5
+	modes(t, func(t *testing.T, mode variant) { storetest.Conformance(t, subject(mode), 100) })
 }

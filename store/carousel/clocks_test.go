@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/foresay/foresay/internal/seed"
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/store/storetest"
 )
@@ -24,10 +25,10 @@ func wrongClocks(mode variant, seed uint64) error {
 // TestClocks plays seeds of each mode.
 func TestClocks(t *testing.T) {
 	modes(t, func(t *testing.T, mode variant) {
-		first := storetest.FirstSeed(t)
-		for seed := first; seed < first+uint64(seeds(mode, 40)); seed++ {
-			if err := wrongClocks(mode, seed); err != nil {
-				t.Fatal(fmt.Errorf("seed %d: %w", seed, err))
+		first := seed.First(t, 1)
+		for n := first; n < first+uint64(seed.Count(t, 40)); n++ {
+			if err := wrongClocks(mode, n); err != nil {
+				t.Fatal(fmt.Errorf("seed %d: %w", n, err))
 			}
 		}
 	})

@@ -13,14 +13,14 @@ import (
 
 // TestConformance plays the client against machines of each protocol.
 func TestConformance(t *testing.T) {
-	t.Run("replicatedcommit", func(t *testing.T) { proof.Run(t, replicated("TestConformance"), 12) })
+	t.Run("replicatedcommit", func(t *testing.T) { proof.Run(t, replicated("TestConformance"), 30) })
 	t.Run("tapir", func(t *testing.T) {
 		proof.Run(t, proof.Subject{Protocol: tapir.Protocol(), Test: "./store/client -run TestConformance/tapir",
-			Settle: 5 * time.Second}, 6)
+			Settle: 5 * time.Second}, 15)
 	})
 	t.Run("layered", func(t *testing.T) {
 		proof.Run(t, proof.Subject{Protocol: layered.Protocol(), Test: "./store/client -run TestConformance/layered",
-			Settle: 2 * time.Second, Remembers: true}, 6)
+			Settle: 2 * time.Second, Remembers: true}, 15)
 	})
 	for _, mode := range []string{"fast", "direct"} {
 		t.Run("carousel-"+mode, func(t *testing.T) {
@@ -29,7 +29,7 @@ func TestConformance(t *testing.T) {
 				t.Fatal(err)
 			}
 			proof.Run(t, proof.Subject{Protocol: p, Test: "./store/client -run TestConformance/carousel-" + mode,
-				Settle: 2 * time.Second, Remembers: true}, 4)
+				Settle: 2 * time.Second, Remembers: true}, 15)
 		})
 	}
 }

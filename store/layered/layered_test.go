@@ -39,7 +39,7 @@ func subject() storetest.Subject {
 	}
 }
 
-// TestConformance plays 60 seeds under faults; twenty of them twice.
+// TestConformance plays 60 seeds under faults, or a fifth of them.
 func TestConformance(t *testing.T) { storetest.Conformance(t, subject(), 60) }
 
 // TestScenarios has the protocol talk: testdata/scenarios, which are there to be read.

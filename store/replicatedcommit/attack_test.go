@@ -2,11 +2,10 @@ package replicatedcommit
 
 import (
 	"fmt"
-	"os"
-	"strconv"
 	"testing"
 	"time"
 
+	"github.com/foresay/foresay/internal/seed"
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/storetest"
@@ -141,21 +140,14 @@ func (w *world) uncopied() error {
 	return nil
 }
 
-// TestAttack plays some seeds, or as many as FORESAY_ATTACKS says.
+// TestAttack plays some seeds, or as many as FORESAY_SEEDS says.
 func TestAttack(t *testing.T) {
-	seeds := uint64(24)
-	if text := os.Getenv("FORESAY_ATTACKS"); text != "" {
-		n, err := strconv.ParseUint(text, 10, 32)
+	seeds := uint64(seed.Count(t, 60))
+	first, committed := seed.First(t, 1), 0
+	for n := first; n < first+seeds; n++ {
+		w, err := attack(n)
 		if err != nil {
-			t.Fatalf("FORESAY_ATTACKS: %v", err)
-		}
-		seeds = n
-	}
-	first, committed := firstSeed(t), 0
-	for seed := first; seed < first+seeds; seed++ {
-		w, err := attack(seed)
-		if err != nil {
-			t.Fatalf("seed %d: %.3000v", seed, err)
+			t.Fatalf("seed %d: %.3000v", n, err)
 		}
 		committed += w.Verdicts[store.Committed]
 	}

@@ -1,13 +1,11 @@
 package replicatedcommit_test
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -18,6 +16,7 @@ import (
 
 	"github.com/foresay/foresay/host"
 	"github.com/foresay/foresay/host/waldisk"
+	"github.com/foresay/foresay/internal/seed"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/replicatedcommit"
@@ -419,38 +418,42 @@ func (w *powerWorld) undecided() string {
 // TestConformanceOnDisks crashes machines before each operation of their disks, one after the other
 // and all at once, while clients go on.
 func TestConformanceOnDisks(t *testing.T) {
-	const gaps, shards = 40, 2
-	first, err := strconv.ParseUint(cmp.Or(os.Getenv("FORESAY_SEED"), "1"), 10, 64)
-	if err != nil {
-		t.Fatalf("FORESAY_SEED: %v", err)
+	const last, shards = 40, 2
+	first, every := seed.First(t, 1), 2
+	if seed.Named() {
+		every = 1
 	}
+	gaps := last / every
+	var kinds [16]atomic.Int64
+	var crashes, committed atomic.Int64
+	t.Cleanup(func() {
+		t.Logf("%d crashes, %d transactions committed", crashes.Load(), committed.Load())
+		for _, k := range []faultfs.Kind{faultfs.KindCreate, faultfs.KindWrite, faultfs.KindSync, faultfs.KindSyncDir} {
+			if kinds[k].Load() == 0 && !t.Failed() {
+				t.Errorf("no crash before a %v", k)
+			}
+		}
+		if want := int64(4 * gaps); crashes.Load() < want && !t.Failed() {
+			t.Errorf("%d crashes, want %d", crashes.Load(), want)
+		}
+	})
 	for shard := range shards {
 		t.Run(strconv.Itoa(shard), func(t *testing.T) {
 			t.Parallel()
-			var kinds [16]int64
-			var crashes, committed int64
-			for gap := 1 + shard; gap <= gaps; gap += shards {
+			for i := shard; i < gaps; i += shards {
 				synctest.Test(t, func(t *testing.T) {
-					p := plan{seed: first + uint64(gap), gap: gap, all: gap%3 == 0, crashes: 4}
+					gap := 1 + i*every
+					p := plan{seed: first + uint64(gap), gap: gap, all: i%3 == 0, crashes: 4}
 					w, err := playPower(t.Context(), p)
 					if err != nil {
 						t.Fatalf("FORESAY_SEED=%d, %+v: %v", first, p, err)
 					}
 					for i := range kinds {
-						kinds[i] += w.kinds[i].Load()
+						kinds[i].Add(w.kinds[i].Load())
 					}
-					crashes += w.crashed.Load()
-					committed += int64(w.log.committed)
+					crashes.Add(w.crashed.Load())
+					committed.Add(int64(w.log.committed))
 				})
-			}
-			t.Logf("%d crashes, before operations of each kind: %v; %d transactions committed", crashes, kinds, committed)
-			for _, k := range []faultfs.Kind{faultfs.KindCreate, faultfs.KindWrite, faultfs.KindSync, faultfs.KindSyncDir} {
-				if kinds[k] == 0 {
-					t.Errorf("no crash before a %v", k)
-				}
-			}
-			if want := int64(4 * gaps / shards); crashes < want {
-				t.Errorf("%d crashes, want %d", crashes, want)
 			}
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/foresay/foresay/internal/seed"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/store"
@@ -44,8 +45,7 @@ func playAway(seed uint64) (*world, error) {
 // TestSitesAway: sites leave and come back at any time; what is committed stays so, and all sites
 // hold the same in the end.
 func TestSitesAway(t *testing.T) {
-	const seeds = 60
-	first := firstSeed(t)
+	first, seeds := seed.First(t, 1), seed.Count(t, 100)
 	for shard := range 2 {
 		t.Run(fmt.Sprint(shard), func(t *testing.T) {
 			t.Parallel()

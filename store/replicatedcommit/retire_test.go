@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/foresay/foresay/internal/seed"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/store"
@@ -212,8 +213,8 @@ func playOnline(seed uint64, hasty bool) (*world, error) {
 // are replaced: unlike with a site that is lost, nothing is.
 func TestSiteIsReplacedOnline(t *testing.T) {
 	committed := 0
-	first := firstSeed(t)
-	for i := range uint64(24) {
+	first, seeds := seed.First(t, 1), seed.Count(t, 50)
+	for i := range uint64(seeds) {
 		w, err := playOnline(first+i, false)
 		if err != nil {
 			t.Fatalf("seed %d: %v", first+i, err)
@@ -221,7 +222,7 @@ func TestSiteIsReplacedOnline(t *testing.T) {
 		committed += w.Verdicts[store.Committed]
 	}
 	t.Log(committed, "transactions committed")
-	if committed < 500 {
+	if committed < 20*seeds {
 		t.Errorf("only %d transactions committed", committed)
 	}
 }

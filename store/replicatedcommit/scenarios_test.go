@@ -23,5 +23,5 @@ func TestScenarios(t *testing.T) {
 	})
 }
 
-// TestConformance plays 200 seeds under faults; twenty of them twice.
+// TestConformance plays 200 seeds under faults, or a fifth of them.
 func TestConformance(t *testing.T) { storetest.Conformance(t, subject(0), 200) }

@@ -3,7 +3,6 @@ package replicatedcommit
 import (
 	"fmt"
 	"iter"
-	"testing"
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
@@ -14,8 +13,6 @@ import (
 const roundTrip = storetest.RoundTrip
 
 func layout(sites, shards int) store.Layout { return storetest.Layout(sites, shards) }
-
-func firstSeed(t *testing.T) uint64 { return storetest.FirstSeed(t) }
 
 // subject is Replicated Commit as package storetest wants it. The pages of servers that are copied
 // have so many entries; 0 is as many as otherwise.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/foresay/foresay/history"
 	"github.com/foresay/foresay/internal/randtest"
+	"github.com/foresay/foresay/internal/seed"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/client"
 	"github.com/foresay/foresay/store/storeconfig"
@@ -26,7 +27,7 @@ import (
 // is lost.
 func TestRandomReplacements(t *testing.T) {
 	lost := false
-	for seed := range randtest.Seeds(t, randtest.Scale(2)) {
+	for seed := range randtest.Seeds(t, seed.Count(t, 10)) {
 		inWorld(t, func(w *world) {
 			for _, err := range w.replaceUnderLoad(seed, lost, nil) {
 				w.Errorf("seed %d: %v", seed, err)

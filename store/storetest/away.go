@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/foresay/foresay/internal/seed"
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/store"
 )
@@ -19,7 +20,7 @@ func siteAway(t *testing.T, subject Subject) {
 		told   = 2 * RoundTrip // in the configuration, as if the network were slower than it is
 		notice = 40 * told     // to elect, and to see who is away
 	)
-	w, err := New(subject, Scenario{Seed: FirstSeed(t), Shards: sites, Clients: 4 * sites, Keys: 300, CheckEvery: 100,
+	w, err := New(subject, Scenario{Seed: seed.First(t, 1), Shards: sites, Clients: 4 * sites, Keys: 300, CheckEvery: 100,
 		Configure: func(c *store.Config) { c.RoundTrip = told }, Test: "TestConformance/away"})
 	if err != nil {
 		t.Fatal(err)

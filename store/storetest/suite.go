@@ -3,27 +3,14 @@ package storetest
 import (
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"testing"
 	"time"
 
+	"github.com/foresay/foresay/internal/seed"
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/store"
 )
-
-// FirstSeed is that of FORESAY_SEED, or 1.
-func FirstSeed(t *testing.T) uint64 {
-	text := os.Getenv("FORESAY_SEED")
-	if text == "" {
-		return 1
-	}
-	seed, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		t.Fatalf("FORESAY_SEED: %v", err)
-	}
-	return seed
-}
 
 // Swarm returns the scenario of a seed, with a random subset of the faults.
 func Swarm(seed uint64) Scenario {
@@ -55,13 +42,14 @@ func PlayOnce(subject Subject, sc Scenario) (*World, error) {
 	return w, w.Play(6 * time.Second)
 }
 
-// Conformance plays so many seeds under faults; twenty of them twice. No seed may show what the
+// Conformance plays so many seeds under faults, a fifth of them twice, counted from the one that
+// FORESAY_SEED names, or from 1. A run that does not name it plays a fifth of all. No seed may show what the
 // protocol's level forbids, sites that differ in the end, an append that is lost, work that never
 // ends, or a server that is refused though its disk has lost nothing. Beside that, a site goes away
 // for good, and the others have to go on.
-func Conformance(t *testing.T, subject Subject, seeds int) {
+func Conformance(t *testing.T, subject Subject, all int) {
 	const shards = 4
-	first := FirstSeed(t)
+	first, seeds := seed.First(t, 1), seed.Count(t, all)
 	t.Run("away", func(t *testing.T) {
 		t.Parallel()
 		siteAway(t, subject)
@@ -82,7 +70,7 @@ func Conformance(t *testing.T, subject Subject, seeds int) {
 				for i, n := range w.Verdicts {
 					verdicts[i] += n
 				}
-				if i >= 20 {
+				if i >= seeds/5 {
 					continue
 				}
 				if again, err := PlayOnce(subject, sc); err != nil || again.Sim.Hash() != w.Sim.Hash() {

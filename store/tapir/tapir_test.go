@@ -41,5 +41,5 @@ func subject() storetest.Subject {
 	}
 }
 
-// TestConformance plays 100 seeds under faults; twenty of them twice.
+// TestConformance plays 100 seeds under faults, or a fifth of them.
 func TestConformance(t *testing.T) { storetest.Conformance(t, subject(), 100) }

@@ -1,18 +1,16 @@
 package proof
 
 import (
-	"cmp"
-	"os"
 	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/foresay/foresay/internal/race"
+	"github.com/foresay/foresay/internal/seed"
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/client"
-	"github.com/foresay/foresay/store/storetest"
 )
 
 // A Subject is the store that the client is played against.
@@ -62,18 +60,12 @@ func (x *total) add(w *world) {
 	}
 }
 
-// Run plays the client in all modes under faults, with so many seeds, or with FORESAY_SEEDS of
-// them; a tenth with the race detector, which takes its time.
-func Run(t *testing.T, subject Subject, seeds int) {
+// Run plays the client in all modes under faults, with so many seeds, counted from the one that
+// FORESAY_SEED names, or from 1. A run that does not name it plays a fifth of them, and one with the
+// race detector less. FORESAY_SEEDS says how many it is instead.
+func Run(t *testing.T, subject Subject, all int) {
 	const shards = 2
-	if race.Enabled {
-		seeds /= 10
-	}
-	seeds, err := strconv.Atoi(cmp.Or(os.Getenv("FORESAY_SEEDS"), strconv.Itoa(seeds)))
-	if err != nil {
-		t.Fatalf("FORESAY_SEEDS: %v", err)
-	}
-	first := storetest.FirstSeed(t)
+	first, seeds := seed.First(t, 1), seed.Count(t, all)
 	for shard := range shards {
 		t.Run(strconv.Itoa(shard), func(t *testing.T) {
 			t.Parallel()
