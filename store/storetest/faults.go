@@ -114,7 +114,7 @@ func (w *World) CutSome(at, away time.Duration) {
 // until a time.
 func (w *World) moveLeaders(until time.Duration) {
 	r := rand.New(rand.NewPCG(w.Scenario.Seed, 11))
-	for at := time.Second; at < until; at += time.Duration(100+r.IntN(900)) * time.Millisecond {
+	for at := time.Second; at < until; at += time.Duration(500+r.IntN(2500)) * time.Millisecond {
 		shard := r.IntN(len(w.Layout.Sites[0].Shards))
 		sites := w.Layout.SitesOf(shard)
 		to := sites[r.IntN(len(sites))]
