@@ -1,5 +1,5 @@
-// Package seed says which seeds random tests play, and how many; and which cases of a grid others do. A test counts up from the first;
-// one that fails prints the seed that repeats it.
+// Package seed says which seeds random tests play, and how many; and which cases of a grid others
+// do. A test counts up from the first; one that fails prints the seed that repeats it.
 package seed
 
 import (

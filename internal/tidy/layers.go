@@ -52,6 +52,7 @@ func rooms() []room {
 		{pattern: "internal/heap/...", layer: contract},
 		{pattern: "internal/probe/...", layer: contract},
 		{pattern: "internal/race/...", layer: contract},
+		{pattern: "internal/seed/...", layer: contract},
 		{pattern: "report", layer: contract},
 		{pattern: "control", layer: contract},
 		{pattern: "internal/usercode/...", layer: contract},

@@ -14,8 +14,8 @@ import (
 	"github.com/foresay/foresay/smr"
 )
 
-// Seeds is how many seeds Suite has for each protocol, counted from the one that FORESAY_SEED names,
-// or from 1. A run that does not name it plays a fifth of them.
+// Seeds is how many seeds Suite has for each protocol, counted from the one that FORESAY_SEED
+// names, or from 1. A run that does not name it plays a fifth of them.
 const Seeds = 200
 
 // Suite is the conformance suite, with so many seeds: a protocol of the family must pass all of it.
@@ -57,8 +57,8 @@ func Script(t *testing.T, p smr.Protocol, name string) {
 }
 
 // seeds plays seed after seed, the first tenth of them twice, each with a random subset of the
-// faults. At least in one of six a crash has to lose writes that were not durable: else nobody would notice a replica that speaks
-// before they are.
+// faults. At least in one of six a crash has to lose writes that were not durable: else nobody
+// would notice a replica that speaks before they are.
 func seeds(t *testing.T, p smr.Protocol, first uint64, n int) {
 	const shards = 4
 	var losing atomic.Int64

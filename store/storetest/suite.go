@@ -43,10 +43,10 @@ func PlayOnce(subject Subject, sc Scenario) (*World, error) {
 }
 
 // Conformance plays so many seeds under faults, a fifth of them twice, counted from the one that
-// FORESAY_SEED names, or from 1. A run that does not name it plays a fifth of all. No seed may show what the
-// protocol's level forbids, sites that differ in the end, an append that is lost, work that never
-// ends, or a server that is refused though its disk has lost nothing. Beside that, a site goes away
-// for good, and the others have to go on.
+// FORESAY_SEED names, or from 1. A run that does not name it plays a fifth of all. No seed may show
+// what the protocol's level forbids, sites that differ in the end, an append that is lost, work
+// that never ends, or a server that is refused though its disk has lost nothing. Beside that, a
+// site goes away for good, and the others have to go on.
 func Conformance(t *testing.T, subject Subject, all int) {
 	const shards = 4
 	first, seeds := seed.First(t, 1), seed.Count(t, all)

@@ -61,8 +61,8 @@ func (x *total) add(w *world) {
 }
 
 // Run plays the client in all modes under faults, with so many seeds, counted from the one that
-// FORESAY_SEED names, or from 1. A run that does not name it plays a fifth of them, and one with the
-// race detector less. FORESAY_SEEDS says how many it is instead.
+// FORESAY_SEED names, or from 1. A run that does not name it plays a fifth of them, and one with
+// the race detector less. FORESAY_SEEDS says how many it is instead.
 func Run(t *testing.T, subject Subject, all int) {
 	const shards = 2
 	first, seeds := seed.First(t, 1), seed.Count(t, all)
