@@ -134,6 +134,7 @@ func (s *Sim[M]) synced(n *node[M], upTo uint64) {
 	}
 	for n.first < len(n.waiting) && n.waiting[n.first].needs <= n.durable {
 		p := &n.waiting[n.first]
+		s.chain = p.chain
 		s.send(n, p.to, p.msg)
 		*p = parcel[M]{}
 		n.first++

@@ -133,7 +133,8 @@ func (s *Sim[M]) sendStream(n, peer *node[M], p packet[M]) {
 	at += r.link.Transit(s.net.salt(n.index, peer.index, l.sent),
 		wan.Departure{Path: r.path, At: at, SizeBytes: p.sizeBytes})
 	l.last = max(l.last, at)
-	s.queue.add(l.last, event[M]{kind: evReceive, node: peer.index, from: n.id, epoch: l.epoch, msg: p.msg})
+	s.queue.add(l.last, event[M]{kind: evReceive, node: peer.index, from: n.id, epoch: l.epoch, msg: p.msg,
+		chain: s.chain.sent(n.site != peer.site)})
 }
 
 // leave returns when the last byte of what is sent now is on the wire.
@@ -191,7 +192,8 @@ func (s *Sim[M]) sendDatagram(n, peer *node[M], p packet[M]) {
 		if unit(mix(salt^(4+i))) < d.Reorder {
 			at += time.Duration(unit(mix(salt^(8+i))) * float64(d.ReorderBy))
 		}
-		s.queue.add(at, event[M]{kind: evReceive, node: peer.index, from: n.id, epoch: l.epoch, msg: p.msg})
+		s.queue.add(at, event[M]{kind: evReceive, node: peer.index, from: n.id, epoch: l.epoch, msg: p.msg,
+			chain: s.chain.sent(n.site != peer.site)})
 	}
 }
 

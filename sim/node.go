@@ -61,6 +61,7 @@ type timer struct {
 	due, event time.Duration
 	epoch      uint32 // of the event that counts
 	set        bool
+	chain      Chain // by which it was set last
 }
 
 // A parcel is a message that leaves when a number of its sender's writes are durable.
@@ -68,6 +69,7 @@ type parcel[M any] struct {
 	needs uint64
 	to    protocol.ID
 	msg   M
+	chain Chain
 }
 
 // boot makes a new incarnation of a node that is down.
@@ -108,7 +110,7 @@ func (s *Sim[M]) end(n *node[M]) {
 			if n.durable == n.written {
 				s.send(n, e.To, e.Msg)
 			} else {
-				n.waiting = append(n.waiting, parcel[M]{n.written, e.To, e.Msg})
+				n.waiting = append(n.waiting, parcel[M]{n.written, e.To, e.Msg, s.chain})
 				s.parcels++
 			}
 		case protocol.KindSendAhead:
@@ -127,7 +129,7 @@ func (s *Sim[M]) setTimer(n *node[M], name protocol.Timer, d time.Duration) {
 	s.calling = n // which panics if the timer is not comparable
 	t, ok := n.timers[name]
 	s.calling = nil
-	t.due, t.set = due, true
+	t.due, t.set, t.chain = due, true, s.chain
 	if !ok || t.event > due {
 		n.timerEpoch++
 		t.event, t.epoch = due, n.timerEpoch
@@ -164,5 +166,6 @@ func (s *Sim[M]) expired(n *node[M], e *event[M]) bool {
 		return false
 	}
 	delete(n.timers, e.timer)
+	s.chain = t.chain
 	return true
 }

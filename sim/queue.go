@@ -34,6 +34,7 @@ type event[M any] struct {
 	n           uint64
 	timer       protocol.Timer
 	msg         M
+	chain       Chain
 	next        int32 // in the list of free events
 }
 

@@ -93,10 +93,14 @@ func (s *Sim[M]) step() {
 		}
 	}
 	s.hand(n, d.event)
+	s.chain = Chain{}
 }
 
 // take carries out an event.
 func (s *Sim[M]) take(e *event[M]) {
+	if s.chain = e.chain; e.kind == evCall {
+		s.chain = Chain{}
+	}
 	var n *node[M]
 	if e.node >= 0 {
 		if n = s.nodes[e.node]; !s.concerns(n, e) {

@@ -31,6 +31,8 @@ type Sim[M any] struct {
 	datagrams  *Datagrams // nil: streams
 	buf        []byte     // for encoding
 	codecDraws uint64
+	chain      Chain // of the event that is carried out
+	delivered  uint64
 }
 
 // Stats counts what happened to messages and nodes.
@@ -153,7 +155,9 @@ func (s *Sim[M]) Deliver(id protocol.ID, msg M) {
 		s.stats.Lost++
 		return
 	}
-	s.add(0, event[M]{kind: evReceive, node: n.index, from: protocol.App, incarnation: n.incarnation, msg: msg})
+	s.delivered++
+	s.queue.add(s.now, event[M]{kind: evReceive, node: n.index, from: protocol.App, incarnation: n.incarnation, msg: msg,
+		chain: Chain{Call: s.delivered}})
 }
 
 // At calls f at a time, or next if that has passed. It is how tests do something in the middle of a
@@ -185,7 +189,10 @@ func (s *Sim[M]) lookup(id protocol.ID) *node[M] {
 const farOff = 1 << 61
 
 // add puts an event in that is due in d.
-func (s *Sim[M]) add(d time.Duration, e event[M]) { s.queue.add(s.in(d), e) }
+func (s *Sim[M]) add(d time.Duration, e event[M]) {
+	e.chain = s.chain
+	s.queue.add(s.in(d), e)
+}
 
 // in returns the time in d: not before now, and not so late that times overflow.
 func (s *Sim[M]) in(d time.Duration) time.Duration { return s.now + min(max(d, 0), farOff-s.now) }

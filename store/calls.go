@@ -1,5 +1,7 @@
 package store
 
+import "time"
+
 // What applications and their client nodes say.
 type (
 	// Get reads a key from a majority of the sites. Got answers it.
@@ -47,6 +49,11 @@ type (
 		Writes []Key // the same; empty only where such transactions read as of a time (Protocol.Clocked)
 		// Serializable says that without Writes it need not be in the order of real time.
 		Serializable bool
+		// MaxAge says that without Writes it may see the store as it was so long ago, but for what this
+		// node has seen since, which it sees (Protocol.Stale). With At it goes on with an earlier one, as
+		// of the same timestamp: that of its Declared. 0: it sees what there is.
+		MaxAge time.Duration
+		At     uint64
 	}
 
 	// Declared is what the keys hold that a transaction has declared to read, or not OK: nobody
@@ -55,6 +62,10 @@ type (
 		Ref    uint64
 		OK     bool
 		Values []Held // in the order of the keys
+		// At is the timestamp of which the values are, and Age how long ago that was when they were read.
+		// 0: they are of no timestamp, but what there was when they were asked for.
+		At  uint64
+		Age time.Duration
 	}
 
 	// Abandon ends a transaction that Declare has begun and that will not be submitted. It is not

@@ -91,7 +91,10 @@ func (r Reason) String() string {
 // Outcome is how a transaction ended.
 type Outcome struct {
 	Verdict Verdict
-	Reason  Reason   // of an abort: one of a site that refused it
-	Sites   []string // of what is not decided: those whose votes are missing
-	Detail  string   // of a rejected one: what is wrong with it; of an unknown one: what those sites say, if anything
+	Reason  Reason // of an abort: one of a site that refused it
+	// Fast says that a committed one was decided by the protocol's fast path: of none of its shards
+	// did the coordinator wait for more than the same word of a supermajority of its copies.
+	Fast   bool
+	Sites  []string // of what is not decided: those whose votes are missing
+	Detail string   // of a rejected one: what is wrong with it; of an unknown one: what those sites say, if anything
 }

@@ -55,6 +55,11 @@ type Protocol struct {
 	// Declares says that clients take Declare. With Clocked, one without writes is a transaction that
 	// only reads: it is committed when Declared has its values, and there is nothing to submit.
 	Declares bool
+	// Stale says that clients take a Declare with MaxAge: a site near them answers alone, as of a
+	// timestamp at or below which nothing is written any more.
+	Stale bool
+	// Leads says that one server of a shard leads it, and takes HandOver.
+	Leads bool
 	// Modes are the protocol's variants, which a store is made with for good, the first of them this
 	// one; nil: there is one only. Variant returns it in another one.
 	Modes   []string

@@ -75,10 +75,20 @@ type (
 		Writes []Key // the same
 		// Serializable is as in CommitRequest.
 		Serializable bool
+		// MaxAge says that the transaction, which only reads, may see the store as it was so long ago,
+		// but as of no timestamp before NotBefore (Protocol.Stale). With At it goes on with one that
+		// has read as of that timestamp. 0: it sees what there is.
+		MaxAge    time.Duration
+		NotBefore uint64
+		At        uint64
 	}
 	DeclareReply struct {
 		ID     TxnID
-		Values []Held // in the order of the keys that are read
+		Values []Held // in the order of the keys that are read; none: what was asked for cannot be read
+		// At is the timestamp of which the values are, and Age how long ago that was. 0: they are of no
+		// timestamp, but what there was when the request came.
+		At  uint64
+		Age time.Duration
 	}
 
 	// Held is what a site holds under a declared key.
@@ -127,6 +137,11 @@ type (
 		ID      TxnID
 		Verdict Verdict // Committed, Aborted or Unknown
 		Reason  Reason
+		// Version is that of what a committed transaction has written, if the protocol is one that tells
+		// it (Protocol.Stale).
+		Version Version
+		// Fast is as in Outcome.
+		Fast bool
 	}
 )
 
@@ -150,6 +165,10 @@ func (m DeclareRequest) Validate() error {
 		return errors.New("store: a transaction without an ID")
 	case len(m.Reads)+len(m.Writes) == 0:
 		return errors.New("store: a declaration without a key")
+	case m.MaxAge < 0 || m.MaxAge == 0 && m.NotBefore+m.At > 0:
+		return fmt.Errorf("store: a declaration of what may be %v old, not before %d, at %d", m.MaxAge, m.NotBefore, m.At)
+	case m.MaxAge > 0 && len(m.Writes) > 0:
+		return errors.New("store: a declaration of a transaction that writes, and may see what is old")
 	}
 	return ValidKeys(m.Reads, m.Writes)
 }

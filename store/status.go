@@ -47,6 +47,22 @@ type (
 		Clock *ClockStatus
 	}
 
+	// HandOver has the server of another site lead a shard, if this one leads it (Protocol.Leads). It
+	// comes from the server's application. HandingOver answers it, before it is done.
+	HandOver struct {
+		Ref  uint64
+		Site int // its place in the layout
+	}
+
+	// HandingOver says what comes of a HandOver.
+	HandingOver struct {
+		Ref   uint64
+		Leads bool // this server led the shard when it was asked
+		// Reason is why it does not hand over; empty: it has begun to, or it is the one that is to
+		// lead.
+		Reason string
+	}
+
 	// ClockStatus is what a server goes by that serves reads at timestamps.
 	ClockStatus struct {
 		Leads   bool   // it serves them, as its shard's leader

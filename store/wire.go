@@ -77,20 +77,26 @@ func TxnFields(c *wirefmt.Coder, m *Txn) {
 }
 
 // RequestKinds are those of what clients and sites say, for a protocol's codec. Their tags are
-// below 16.
+// below 16, or above 239.
 func RequestKinds() []wirefmt.Kind[Message] {
 	return []wirefmt.Kind[Message]{
 		wirefmt.NewKind[Message](1, readRequestFields), wirefmt.NewKind[Message](2, readReplyFields),
 		wirefmt.NewEarlierKind[Message](3, func(m CommitRequest) bool { return !m.Serializable },
 			earlierCommitRequestFields),
 		wirefmt.NewKind[Message](4, siteVoteFields),
-		wirefmt.NewKind[Message](5, decidedFields),
+		wirefmt.NewEarlierKind[Message](5, func(m Decided) bool { return m.Version.IsZero() && !m.Fast },
+			earlierDecidedFields),
 		wirefmt.NewKind[Message](6, busyFields),
-		wirefmt.NewEarlierKind[Message](7, func(m DeclareRequest) bool { return !m.Serializable },
-			earlierDeclareRequestFields),
-		wirefmt.NewKind[Message](8, declareReplyFields),
+		wirefmt.NewEarlierKind[Message](7, func(m DeclareRequest) bool { return !m.Serializable && !m.dated() },
+			earliestDeclareRequestFields),
+		wirefmt.NewEarlierKind[Message](8, func(m DeclareReply) bool { return m.At == 0 && m.Age == 0 },
+			earlierDeclareReplyFields),
 		wirefmt.NewKind[Message](9, abandonRequestFields),
-		wirefmt.NewKind[Message](10, commitRequestFields), wirefmt.NewKind[Message](11, declareRequestFields),
+		wirefmt.NewKind[Message](10, commitRequestFields),
+		wirefmt.NewEarlierKind[Message](11, func(m DeclareRequest) bool { return !m.dated() },
+			earlierDeclareRequestFields),
+		wirefmt.NewKind[Message](14, decidedFields), wirefmt.NewKind[Message](15, declareRequestFields),
+		wirefmt.NewKind[Message](240, declareReplyFields),
 	}
 }
 
@@ -138,6 +144,12 @@ func siteVoteFields(c *wirefmt.Coder, m *SiteVote) {
 }
 
 func decidedFields(c *wirefmt.Coder, m *Decided) {
+	earlierDecidedFields(c, m)
+	VersionFields(c, &m.Version)
+	wirefmt.Bool(c, &m.Fast)
+}
+
+func earlierDecidedFields(c *wirefmt.Coder, m *Decided) {
 	VersionFields(c, &m.ID)
 	wirefmt.Enum(c, &m.Verdict, 0, Aborted, "verdict")
 	ReasonFields(c, &m.Reason)
@@ -147,16 +159,32 @@ func busyFields(c *wirefmt.Coder, m *Busy) { VersionFields(c, &m.ID) }
 
 func declareRequestFields(c *wirefmt.Coder, m *DeclareRequest) {
 	earlierDeclareRequestFields(c, m)
+	wirefmt.Int(c, &m.MaxAge)
+	wirefmt.Uint(c, &m.NotBefore)
+	wirefmt.Uint(c, &m.At)
+}
+
+// dated tells whether a declaration says of when it wants to see the store.
+func (m DeclareRequest) dated() bool { return m.MaxAge != 0 || m.NotBefore != 0 || m.At != 0 }
+
+func earlierDeclareRequestFields(c *wirefmt.Coder, m *DeclareRequest) {
+	earliestDeclareRequestFields(c, m)
 	wirefmt.Bool(c, &m.Serializable)
 }
 
-func earlierDeclareRequestFields(c *wirefmt.Coder, m *DeclareRequest) {
+func earliestDeclareRequestFields(c *wirefmt.Coder, m *DeclareRequest) {
 	VersionFields(c, &m.ID)
 	wirefmt.List(c, &m.Reads, 1, wirefmt.String)
 	wirefmt.List(c, &m.Writes, 1, wirefmt.String)
 }
 
 func declareReplyFields(c *wirefmt.Coder, m *DeclareReply) {
+	earlierDeclareReplyFields(c, m)
+	wirefmt.Uint(c, &m.At)
+	wirefmt.Int(c, &m.Age)
+}
+
+func earlierDeclareReplyFields(c *wirefmt.Coder, m *DeclareReply) {
 	VersionFields(c, &m.ID)
 	wirefmt.List(c, &m.Values, 5, HeldFields)
 }

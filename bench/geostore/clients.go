@@ -198,7 +198,8 @@ func keysOf(t workload.Txn) (reads, writes []string) {
 }
 
 func attemptOf(t *client.Trace) Attempt {
-	a := Attempt{Took: t.Ended - t.Began, Committed: !t.Failed && t.Outcome.Verdict == store.Committed}
+	a := Attempt{Took: t.Ended - t.Began, Committed: !t.Failed && t.Outcome.Verdict == store.Committed,
+		Fast: t.Outcome.Fast}
 	for _, r := range t.Reads {
 		// If no quorum was asked, the commit has compared what it carried; of other reads nobody
 		// can tell.

@@ -42,6 +42,7 @@ type Attempt struct {
 	// was the same version. Where the commit compares, in place of a quorum, only those of attempts
 	// that committed are known, and all of these are right: a wrong one is an attempt that did not.
 	Reads, Right int
+	Fast         bool // it was committed by the protocol's fast path
 }
 
 // A Txn is a transaction that was measured. All of them committed, at the last attempt, unless

@@ -32,6 +32,7 @@ type spread struct {
 	matrix    wan.Matrix
 	placement [][]string    // by partition, the site of its leader first
 	offset    time.Duration // see Config.Offset
+	stale     bool          // transactions that only read may see what is old
 }
 
 // ringOf has a partition led at each site of a preset, with copies at the two that follow in the
@@ -63,7 +64,7 @@ func (p *spread) config(s system, seed uint64) Config {
 
 // setting is what the model is told.
 func (p *spread) setting() plan.Setting {
-	s := plan.Setting{WAN: p.matrix, Clients: plan.Everywhere(p.matrix), Load: plan.Load{Declared: true}}
+	s := plan.Setting{WAN: p.matrix, Clients: plan.Everywhere(p.matrix), Load: plan.Load{Declared: true, Stale: p.stale}}
 	for _, sites := range p.placement {
 		var at []wan.Site
 		for _, site := range sites {
@@ -111,8 +112,11 @@ func (m outcome) modelled() []modelled {
 const readWrite plan.Class = "rw"
 
 // in tells whether a class has the transaction.
-func (t modelled) in(class plan.Class) bool {
-	return class == plan.All || class == t.class || class == readWrite && t.class != plan.ReadOnly
+func (t modelled) in(class plan.Class) bool { return isIn(t.class, class) }
+
+// isIn tells whether a class has all transactions of another one, which is none of several.
+func isIn(own, class plan.Class) bool {
+	return class == plan.All || class == own || class == readWrite && own != plan.ReadOnly
 }
 
 // protocolRows returns a row for each site and class, those of all sites together first.
@@ -150,6 +154,7 @@ func (m outcome) protocolRow(site wan.Site, class plan.Class, all []modelled, co
 	if row = append(row, cells...); mean == 0 {
 		return row
 	}
+	row = append(row, m.paths(site, class, all)...)
 	slices.Sort(model)
 	slices.Sort(floor)
 	p50, _ := row.Number("attempt_p50_ms")
@@ -241,7 +246,7 @@ func waiting() []client.Mode { return []client.Mode{client.GRPC} }
 // protocolIntervals are the measures that are told with intervals.
 func protocolIntervals() []string {
 	return []string{"attempt_mean_ms", "attempt_p50_ms", "attempt_p95_ms", "attempt_ms", "abort_percent", "commits_per_s",
-		"attempt_ratio_to_layered"}
+		"attempt_ratio_to_layered", "fast_path_percent", "wide_area_trips"}
 }
 
 // thesisExperiment puts the protocols of Carousel's evaluation under one of its workloads.

@@ -33,7 +33,7 @@ func TestProtocolsTakeWhatTheModelSays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	means := map[string]float64{}
+	means, trips := map[string]float64{}, map[string]float64{}
 	for _, r := range rows {
 		if r.Text("site") != "all" || r.Text("class") != string(plan.All) {
 			continue
@@ -47,6 +47,27 @@ func TestProtocolsTakeWhatTheModelSays(t *testing.T) {
 			t.Errorf("%s: transactions take %v ms, the model says %v", r.Text("system"), mean, model)
 		}
 		means[r.Text("system")] = mean
+		fast, _ := r.Number("fast_path_percent")
+		trips[r.Text("system")], _ = r.Number("wide_area_trips")
+		switch r.Text("system") {
+		case "tapir":
+			if fast < 90 {
+				t.Errorf("tapir decides %v %% on the fast path", fast)
+			}
+		case "carousel-fast": // but where a round trip to the farthest copy is longer
+			if fast < 5 || fast > 80 {
+				t.Errorf("carousel-fast decides %v %% on the fast path", fast)
+			}
+		case "carousel-direct":
+		default:
+			if fast != 0 {
+				t.Errorf("%s has no fast path, and decides %v %% by it", r.Text("system"), fast)
+			}
+		}
+	}
+	if trips["tapir"] < 1 || trips["carousel-fast"] < 1 || trips["carousel-basic"] <= trips["carousel-fast"] ||
+		trips["layered"] <= trips["carousel-basic"] || trips["layered"] > 6 {
+		t.Errorf("wide-area round trips, one after the other, are %v", trips)
 	}
 	layered := means["layered"]
 	if len(means) != 6 || means["carousel-fast"] > 0.45*layered || means["carousel-direct"] > 0.35*layered {

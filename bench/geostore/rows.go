@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/bench/table"
+	"github.com/foresay/foresay/internal/storesim"
 	"github.com/foresay/foresay/store/client"
 	"github.com/foresay/foresay/wan"
 )
@@ -18,6 +19,7 @@ type outcome struct {
 	params []table.Cell
 	matrix wan.Matrix
 	played Played
+	hops   []storesim.Measurement // of some transactions; nil: not counted
 }
 
 // latencyRows returns the rows of all sites together and of each. An attempt counts from its start

@@ -55,14 +55,15 @@ type studyPoint struct {
 	workload workload.Workload
 	// txns is how many transactions are measured in virtual time, and how long they are measured in
 	// real time. 0: as long in virtual time.
-	txns    int
-	lasting time.Duration
-	clients int           // at each site; 0: as in the paper
-	sharing int           // how many of them are goroutines of one program; 0: none
-	warm    time.Duration // before anything is measured; 0: warmUpTime
-	every   time.Duration // see Load.Every
-	place   *spread       // nil: the store of the paper
-	level   client.Level  // of transactions that only read; 0: the store's
+	txns     int
+	lasting  time.Duration
+	clients  int           // at each site; 0: as in the paper
+	sharing  int           // how many of them are goroutines of one program; 0: none
+	warm     time.Duration // before anything is measured; 0: warmUpTime
+	every    time.Duration // see Load.Every
+	place    *spread       // nil: the store of the paper
+	level    client.Level  // of transactions that only read; 0: the store's
+	locality int           // how many transactions of a hundred use keys that are led at their site
 	// move is as Load.Move.
 	move func(*rand.Rand, wan.Site, workload.Txn) workload.Txn
 }
@@ -89,6 +90,7 @@ func (st latencyStudy) run(ctx context.Context, w bench.Run) ([]table.Row, error
 		st.systems = clientSystems()
 	}
 	var rows, quantiles []table.Row
+	hops := hopCount{}
 	measure := func(i, j int, play func(studyPoint, system) (Played, error)) error {
 		p, s := points[i], st.systems[j]
 		if err := ctx.Err(); err != nil {
@@ -99,7 +101,12 @@ func (st latencyStudy) run(ctx context.Context, w bench.Run) ([]table.Row, error
 		if err != nil {
 			return fmt.Errorf("%s%s: %w", s.name, cellsText(p.params), err)
 		}
-		m := outcome{system: s.name, mode: s.mode, place: p.place, params: p.params, matrix: p.matrix(), played: played}
+		counted, err := hops.of(w.Options, p, s)
+		if err != nil {
+			return fmt.Errorf("%s%s: %w", s.name, cellsText(p.params), err)
+		}
+		m := outcome{system: s.name, mode: s.mode, place: p.place, params: p.params, matrix: p.matrix(), played: played,
+			hops: counted}
 		if w.Mode == bench.Virtual {
 			m.params = append(slices.Clone(p.params), table.Is("sync_ms", int(bench.SyncTime/time.Millisecond)))
 		}

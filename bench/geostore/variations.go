@@ -83,7 +83,7 @@ func carouselLocality() bench.Experiment {
 			return collect(bench.Pick(o, []int{0, 100}, []int{0, 25, 50, 75, 100}), func(percent int) (studyPoint, error) {
 				return varied(o, zipfAlpha, func(p *studyPoint) {
 					p.params = append(p.params, table.Is("locality_percent", percent))
-					p.move = localise{p.place, percent}.move
+					p.locality, p.move = percent, localise{p.place, percent}.move
 				})
 			})
 		}, plan.All, "system")
@@ -123,10 +123,11 @@ func carouselReadOnly() bench.Experiment {
 		protocolSystems(waiting(), plan.CarouselBasic, plan.CarouselFast),
 		func(o bench.Options) (points []studyPoint, err error) {
 			for _, offset := range bench.Pick(o, []int{0, 50}, []int{0, 5, 10, 20, 50}) {
-				for _, level := range []client.Level{client.Strict, client.Serializable} {
+				for _, level := range []client.Level{client.Strict, client.Serializable, client.Stale(5 * time.Second)} {
 					p, err := varied(o, zipfAlpha, func(p *studyPoint) {
 						p.params = append(p.params, table.Is("level", level.String()), table.Is("offset_ms", offset))
 						p.level, p.place.offset = level, time.Duration(offset)*time.Millisecond
+						_, p.place.stale = level.MaxAge()
 					})
 					if err != nil {
 						return nil, fmt.Errorf("carousel-readonly: %w", err)

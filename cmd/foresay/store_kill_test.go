@@ -32,6 +32,7 @@ const (
 	storeKillKeys    = 300 // while a machine is away, those stay blocked that are fought for
 	storeKillCommits = 60  // before a kill and afterwards
 	storeKillAway    = 30  // while the machine is away
+	storeKillShards  = 3
 )
 
 // keysVariable says how many keys TestStoreIsOperated loads.
@@ -39,6 +40,7 @@ const keysVariable = "FORESAY_KEYS"
 
 // TestStoreKills kills machines of a store of each protocol, which are processes of their own,
 // while clients make transactions: each time with SIGKILL, and starts them again with their disks.
+// Meanwhile partitions that have leaders are led elsewhere, before each kill and after it.
 // Once all are back nothing is unknown or blocked any more, and all that was committed must be at
 // the level that the protocol promises. FORESAY_KILLS says how often; 1 is usual.
 func TestStoreKills(t *testing.T) {
@@ -55,10 +57,12 @@ func TestStoreKills(t *testing.T) {
 			for range kills {
 				w.commits(storeKillCommits)
 				victim := machines[random.IntN(len(machines))]
+				w.lead(random.IntN(storeKillShards), victim)
 				w.kill(victim)
 				w.commits(storeKillAway)
 				w.serve(victim)
 				w.ready()
+				w.lead(random.IntN(storeKillShards), machines[random.IntN(len(machines))])
 			}
 			w.commits(storeKillCommits)
 			w.judge(stop())
@@ -132,6 +136,7 @@ type storeKillWorld struct {
 	*testing.T
 	dir       string
 	level     history.Level
+	leads     bool
 	cfg       *storeconfig.ClientConfig
 	start     time.Time
 	running   map[string]*replica
@@ -149,9 +154,10 @@ func newStoreKillWorld(t *testing.T, protocol string) *storeKillWorld {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &storeKillWorld{T: t, dir: t.TempDir(), start: time.Now(), level: p.Promises(), running: map[string]*replica{}}
+	w := &storeKillWorld{T: t, dir: t.TempDir(), start: time.Now(), level: p.Promises(), leads: p.Leads,
+		running: map[string]*replica{}}
 	w.cfg, err = storeconfig.Init(storeconfig.InitOptions{
-		Dir: w.dir, Cluster: "kills", Protocol: protocol, Shards: 3, Sites: sites, RoundTrip: "50ms",
+		Dir: w.dir, Cluster: "kills", Protocol: protocol, Shards: storeKillShards, Sites: sites, RoundTrip: "50ms",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -255,6 +261,21 @@ func (w *storeKillWorld) ready() {
 		if ctx.Err() != nil {
 			w.Fatalf("not all machines came up within %v: %s", killPatience, storeservice.Complaints(s))
 		}
+	}
+}
+
+// lead has a site lead a partition, if the protocol has leaders.
+func (w *storeKillWorld) lead(partition int, site string) {
+	w.Helper()
+	if !w.leads {
+		return
+	}
+	c := w.dial()
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(w.Context(), killPatience)
+	defer cancel()
+	if _, err := c.HandOver(ctx, partition, site); err != nil {
+		w.Fatal(err)
 	}
 }
 

@@ -54,6 +54,9 @@ type Measurement struct {
 	Txn     plan.Txn
 	Took    time.Duration
 	Modeled time.Duration
+	// Hops is how many messages from one site to another it has waited for, one after the other, from
+	// its first call to the last answer: see sim.Chain. Two are a round trip.
+	Hops int
 }
 
 // Measure has each client make its first transactions, all of them alone. Of links it takes the
@@ -85,7 +88,7 @@ func Measure(c Config) ([]Measurement, error) {
 		}
 		for n, t := range c.Setting.Txns(i) {
 			if n%restsAfter == 0 {
-				if _, err := w.play(i, all, false); err != nil {
+				if err := w.warm(i, all); err != nil {
 					return nil, fmt.Errorf("storesim: %s: client at %s, a read of all partitions: %w", c.System, client.Site, err)
 				}
 			}
@@ -97,10 +100,20 @@ func Measure(c Config) ([]Measurement, error) {
 			if !ok {
 				return nil, fmt.Errorf("storesim: %s: the model has a transaction of %+v end never", c.System, t)
 			}
-			out = append(out, Measurement{client.Site, c.Setting.ClassOf(i, t), t, took, modeled})
+			out = append(out, Measurement{client.Site, c.Setting.ClassOf(i, t), t, took, modeled, w.hops})
 		}
 	}
 	return out, nil
+}
+
+// warm has a client read all partitions, also as transactions do that may see what is old: leaders
+// close timestamps from then on.
+func (w *world) warm(client int, all plan.Txn) error {
+	_, err := w.play(client, all, false)
+	if err == nil && w.Setting.Load.Stale {
+		_, err = w.play(client, all, true)
+	}
+	return err
 }
 
 // world is a store and its clients.
@@ -115,7 +128,9 @@ type world struct {
 	got      map[uint64]store.Got
 	done     map[uint64]store.Done
 	begun    map[uint64]store.Declared
-	keys     int // that were used
+	keys     int       // that were used
+	chain    sim.Chain // of the last answer
+	hops     int       // of the transaction
 }
 
 // layoutOf has a coordinator at each site, and the shards where the setting has partitions.
@@ -193,6 +208,7 @@ func newWorld(c Config, p store.Protocol) (*world, error) {
 }
 
 func (w *world) app(_ protocol.ID, msg store.Message) {
+	w.chain = w.Chain()
 	switch m := msg.(type) {
 	case store.Got:
 		w.got[m.Ref] = m
@@ -219,6 +235,14 @@ func (w *world) key(partition int) store.Key {
 // Then it lets the store carry it out.
 func (w *world) play(client int, t plan.Txn, declares bool) (time.Duration, error) {
 	began := w.Now()
+	w.hops = 0
+	if declares && w.Setting.Load.Stale && w.protocol.Stale && len(t.Writes) == 0 {
+		if err := w.stale(client, t); err != nil {
+			return 0, err
+		}
+		took := w.Now() - began
+		return took, w.Pass(4 * w.trip)
+	}
 	if declares && w.Setting.Load.Declared && w.protocol.Declares && (len(t.Writes) > 0 || w.protocol.Clocked) {
 		if err := w.declared(client, t); err != nil {
 			return 0, err
@@ -295,6 +319,37 @@ func (w *world) all(refs []uint64) bool {
 	return !slices.ContainsFunc(refs, func(ref uint64) bool { _, ok := w.got[ref]; return !ok })
 }
 
+// staleFor is how old what is read may be of transactions that may see what is old.
+const staleFor = time.Minute
+
+// stale makes a transaction that only reads, and may see what is old.
+func (w *world) stale(client int, t plan.Txn) error {
+	var keys []store.Key
+	for _, k := range t.Reads {
+		keys = append(keys, w.key(k))
+	}
+	slices.Sort(keys)
+	step := 1
+	if w.Setting.Load.Declared {
+		step = len(keys)
+	}
+	at := uint64(0)
+	for some := range slices.Chunk(keys, step) {
+		w.ref++
+		w.Deliver(w.clients[client], store.Declare{Ref: w.ref, Reads: some, MaxAge: staleFor, At: at})
+		if err := w.await(func() bool { _, ok := w.begun[w.ref]; return ok }); err != nil {
+			return err
+		}
+		d := w.begun[w.ref]
+		delete(w.begun, w.ref)
+		if !d.OK || d.At == 0 || at > 0 && d.At != at {
+			return fmt.Errorf("its reads, as of %d, are answered as of %d: %v", at, d.At, d.OK)
+		}
+		at = d.At
+	}
+	return nil
+}
+
 // declared makes a transaction whose keys are declared.
 func (w *world) declared(client int, t plan.Txn) error {
 	w.ref++
@@ -348,4 +403,10 @@ func (w *world) commit(client int, begun uint64, b *store.Buffer) error {
 	return nil
 }
 
-func (w *world) await(cond func() bool) error { return w.Await(10*time.Second+20*w.trip, cond) }
+// await waits for an answer, or several: it has waited for what the last of them has.
+func (w *world) await(cond func() bool) error {
+	err := w.Await(10*time.Second+20*w.trip, cond)
+	w.hops += w.chain.Hops
+	w.chain = sim.Chain{} // or else it counts again where all is there already
+	return err
+}

@@ -64,6 +64,61 @@ func TestModelIsRight(t *testing.T) {
 	}
 }
 
+// TestHopsTakeTheTime: where all sites are 100 ms apart, a transaction takes 50 ms for each message
+// that it has waited for.
+func TestHopsTakeTheTime(t *testing.T) {
+	for _, declared := range []bool{false, true} {
+		for _, system := range plan.Systems() {
+			t.Run(string(system), func(t *testing.T) {
+				t.Parallel()
+				s := ring(t, wan.Uniform(100*time.Millisecond, "a", "b", "c", "d", "e"), declared)
+				s.Clients = s.Clients[:1]
+				all, err := storesim.Measure(storesim.Config{System: system, Setting: s, Txns: 6, Seed: 1})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, m := range all {
+					if d := m.Took - time.Duration(m.Hops)*50*time.Millisecond; d.Abs() > time.Millisecond {
+						t.Errorf("declared %v: %+v", declared, m)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestStaleReadsTakeWhatTheModelSays: those of Carousel that may see what is a little old read the
+// nearest copies, also when their client has written before.
+func TestStaleReadsTakeWhatTheModelSays(t *testing.T) {
+	d, err := wan.Preset("carousel")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for system, declared := range map[plan.System]bool{plan.CarouselBasic: false, plan.CarouselDirect: true} {
+		s := ring(t, d.Matrix, declared)
+		s.Load.Stale = true
+		all, err := storesim.Measure(storesim.Config{System: system, Setting: s, Txns: 8, Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		read, near := 0, 0
+		for _, m := range all {
+			if (m.Took - m.Modeled).Abs() > max(m.Modeled/50, time.Millisecond) {
+				t.Errorf("%s, declared %v: %+v: the model says %v", system, declared, m, m.Modeled)
+			}
+			if m.Class == plan.ReadOnly {
+				if read++; m.Took < time.Millisecond {
+					near++
+				}
+			}
+		}
+		if near == 0 || near == read {
+			t.Errorf("%s, declared %v: of %d transactions that only read %d do not leave their site", system, declared,
+				read, near)
+		}
+	}
+}
+
 // TestEveryProtocolIsModelled, in each of its modes.
 func TestEveryProtocolIsModelled(t *testing.T) {
 	for _, p := range catalog.Stores() {

@@ -17,7 +17,7 @@ type Kind[M any] struct {
 	decode  func(Reader) (M, error)
 	take    func(*Coder, *M) // the fields, with the Coder of a message that this one is a part of
 	fits    func(M) bool     // nil unless it is an earlier layout
-	earlier *Kind[M]         // the earlier layout, if there is one
+	earlier []*Kind[M]       // the earlier layouts, the first that fits counts
 }
 
 // coding is a message that is being encoded or decoded. It is what a kind's function gets, which
@@ -78,7 +78,8 @@ func NewKind[M, T any](tag byte, fields func(*Coder, *T)) Kind[M] {
 // NewEarlierKind declares under which tag, and how, earlier versions of the program have messages
 // of type T, which have got further fields since. They are read under both tags, and those that
 // fit, since the further fields are not set, are always written in this way, so that programs of
-// both versions understand each other but for what only the later one knows.
+// both versions understand each other but for what only the later one knows. A type may have
+// several: the first one counts that fits.
 func NewEarlierKind[M, T any](tag byte, fits func(T) bool, fields func(*Coder, *T)) Kind[M] {
 	k := NewKind[M](tag, fields)
 	k.fits = func(m M) bool { return fits(any(m).(T)) }
@@ -97,17 +98,17 @@ type Format[M any] struct {
 // NewFormat returns the format of a protocol. It panics if two kinds share a tag or a type.
 func NewFormat[M any](protocol string, version byte, kinds ...Kind[M]) *Format[M] {
 	f := &Format[M]{protocol: protocol, version: version, types: map[reflect.Type]*Kind[M]{}}
-	earlier := map[reflect.Type]*Kind[M]{}
+	earlier := map[reflect.Type][]*Kind[M]{}
 	for i := range kinds {
 		k := &kinds[i]
-		types := f.types
-		if k.fits != nil {
-			types = earlier
-		}
-		if f.tags[k.tag] != nil || types[k.of] != nil {
+		if f.tags[k.tag] != nil || k.fits == nil && f.types[k.of] != nil {
 			panic(fmt.Sprintf("wirefmt: %s: the kind %s with tag %d is declared twice", protocol, k.name, k.tag))
 		}
-		f.tags[k.tag], types[k.of] = k, k
+		if f.tags[k.tag] = k; k.fits != nil {
+			earlier[k.of] = append(earlier[k.of], k)
+		} else {
+			f.types[k.of] = k
+		}
 	}
 	for of, k := range f.types {
 		k.earlier = earlier[of]
@@ -149,8 +150,13 @@ func (f *Format[M]) append(buf []byte, refs []protocol.Ref, msg M, share bool) (
 // kindOf returns as what a message is written, nil if it is none of the protocol's.
 func (f *Format[M]) kindOf(msg M) *Kind[M] {
 	k := f.types[reflect.TypeOf(msg)]
-	if k != nil && k.earlier != nil && k.earlier.fits(msg) {
-		return k.earlier
+	if k == nil {
+		return nil
+	}
+	for _, e := range k.earlier {
+		if e.fits(msg) {
+			return e
+		}
 	}
 	return k
 }
@@ -174,16 +180,16 @@ func (f *Format[M]) Inner(c *Coder, outer byte, msg *M) {
 		return
 	}
 	if k.take(c, msg); c.r.err == nil {
-		c.r.err = k.late(*msg)
+		c.r.err = f.late(k, *msg)
 	}
 	if c.r.err != nil {
 		c.r.err, c.r.rest = fmt.Errorf("%s %w", k.name, c.r.err), nil
 	}
 }
 
-// late tells whether a message came as the later kind although it is written as the earlier one.
-func (k *Kind[M]) late(m M) error {
-	if e := k.earlier; e != nil && e.fits(m) {
+// late tells whether a message came as a later kind although it is written as an earlier one.
+func (f *Format[M]) late(k *Kind[M], m M) error {
+	if e := f.kindOf(m); e != k {
 		return fmt.Errorf("has tag %d, want %d, as it has none of the later fields", k.tag, e.tag)
 	}
 	return nil
@@ -205,7 +211,7 @@ func (f *Format[M]) Decode(b []byte) (M, error) {
 	}
 	m, err := k.decode(Reader{rest: b[2:], size: len(b) - 2})
 	if err == nil {
-		err = k.late(m)
+		err = f.late(k, m)
 	}
 	if err != nil {
 		return none, fmt.Errorf("%s: %s %w", f.protocol, k.name, err)

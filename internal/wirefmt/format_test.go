@@ -143,6 +143,25 @@ func TestEarlierKind(t *testing.T) {
 			t.Errorf("an earlier program reads %+v as %+v, %v", c.m, got, err)
 		}
 	}
+	between := wirefmt.NewFormat("test", 1, wirefmt.NewKind[message](4, sampleFields),
+		wirefmt.NewEarlierKind[message](1, func(m sample) bool { return m.S == "" && m.U < 8 }, earlierSampleFields),
+		wirefmt.NewEarlierKind[message](3, func(m sample) bool { return m.S == "" }, sampleFields))
+	for _, c := range []struct {
+		m   sample
+		tag byte
+	}{{sample{U: 7}, 1}, {sample{U: 8}, 3}, {sample{U: 7, S: "more"}, 4}} {
+		b, err := between.Append(nil, c.m)
+		if err != nil || b[1] != c.tag {
+			t.Fatalf("of three layouts %+v has tag %d, %v, want %d", c.m, b[1], err, c.tag)
+		}
+		if got, err := between.Decode(b); err != nil || cmp.Diff(message(c.m), got) != "" {
+			t.Errorf("of three layouts %+v becomes %+v, %v", c.m, got, err)
+		}
+		b[1] = 4
+		if _, err := between.Decode(b); (err == nil) != (c.tag == 4) {
+			t.Errorf("%+v is read under a tag under which it is not written: %v", c.m, err)
+		}
+	}
 	b, err := old.Append(nil, sample{U: 9})
 	if err != nil {
 		t.Fatal(err)

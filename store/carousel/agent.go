@@ -19,9 +19,11 @@ type agent struct {
 	fast   bool
 	where  directory
 	places map[protocol.ID]store.Place // of servers
+	site   int
 	calls  map[store.TxnID]*call
 	// clocks are measured as transactions that only read get their timestamps here.
 	clocks clocks
+	near   nearby
 }
 
 // call is a transaction that an agent is at.
@@ -69,7 +71,8 @@ func newAgent(cfg store.Config, mode variant) (*agent, error) {
 		return nil, fmt.Errorf("carousel: Config.ID: %d is no coordinator of the layout", cfg.ID)
 	}
 	return &agent{cfg: cfg, fast: mode.fast(), where: newDirectory(cfg.Layout), calls: map[store.TxnID]*call{},
-		places: shards, clocks: newClocks(cfg, place.Site)}, nil
+		places: shards, site: place.Site, clocks: newClocks(cfg, place.Site),
+		near: nearby{members: map[protocol.ID]nearMember{}}}, nil
 }
 
 // Start implements protocol.Node.
@@ -96,6 +99,8 @@ func (a *agent) Receive(env *protocol.Env[store.Message], from protocol.ID, msg 
 		a.onValues(env, from, m)
 	case snapshotReply:
 		a.onSnapshotReply(env, from, m)
+	case closedReply:
+		a.onClosedReply(env, from, m)
 	case checkReply:
 		a.onCheck(env, from, m)
 	case timeRequest:
@@ -127,6 +132,8 @@ func (a *agent) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
 		}
 	case probeTimer:
 		a.probe(env)
+	case closedTimer:
+		a.askClosed(env)
 	}
 }
 
@@ -201,6 +208,9 @@ func (a *agent) answerDeclare(env *protocol.Env[store.Message], c *call) {
 		return
 	}
 	out := store.DeclareReply{ID: c.id}
+	if v := c.view; v != nil && c.declared.MaxAge > 0 && (v.stage == byClosed || v.stage == bySnapshot) {
+		out.At, out.Age = uint64(v.at), max(env.Now-time.Duration(v.at), 0)
+	}
 	for _, k := range c.declared.Reads {
 		out.Values = append(out.Values, c.values[k])
 	}
@@ -308,7 +318,9 @@ func (a *agent) again(env *protocol.Env[store.Message], c *call) {
 	if c.txn == nil && c.view == nil && c.tries > 0 && len(c.values) == len(c.declared.Reads) {
 		return // it has all that it asked for; heartbeats go on
 	}
-	c.tries++
+	if c.tries++; c.tries > 1 && c.view != nil && c.view.stage == byClosed {
+		a.leaveClosed(env, c) // who was the nearest is silent
+	}
 	a.ask(env, c, func(shard uint32) []protocol.ID {
 		if c.tries > 1 {
 			return a.where.members[shard]

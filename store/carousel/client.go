@@ -33,6 +33,7 @@ type client struct {
 	// early are declared while it does not know yet which site is near: nothing is lost by waiting
 	// for that, as the nearest one answers first.
 	early []store.Declare
+	seen  session
 }
 
 // get is a read that lacks answers.
@@ -61,7 +62,7 @@ func newClient(cfg store.Config, mode variant) (*client, error) {
 		return nil, fmt.Errorf("carousel: %w", err)
 	}
 	return &client{NearestCalls: calls, cfg: cfg, direct: mode == directMode,
-		open: map[store.TxnID]*opened{}, refs: map[uint64]store.TxnID{}}, nil
+		seen: session{newest: map[store.Key]uint64{}}, open: map[store.TxnID]*opened{}, refs: map[uint64]store.TxnID{}}, nil
 }
 
 // Patience implements store.ClientNode: a commit waits for groups side by side, whose leaders may
@@ -103,6 +104,11 @@ func (c *client) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 	case store.ReadReply:
 		c.onReadReply(env, from, m)
 	case store.Decided:
+		if s := c.Submit(m.ID); s != nil {
+			for _, w := range s.Txn.Writes {
+				c.seen.saw(w.Key, m.Version)
+			}
+		}
 		c.Decided(env, from, m)
 	case store.Busy:
 		if s := c.Submit(m.ID); s != nil { // another site may have room
@@ -137,6 +143,7 @@ func (c *client) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
 func (c *client) read(env *protocol.Env[store.Message], g *get) {
 	if !g.Tired(env.Now) && c.suffices(g, g.Tries+1) {
 		out, _ := g.Answered()
+		c.seen.saw(g.Ask.Key, out.Value.Version)
 		c.EndGet(env, g, out)
 		return
 	}
@@ -156,6 +163,7 @@ func (c *client) onReadReply(env *protocol.Env[store.Message], from protocol.ID,
 	out, n := c.Heard(env, p, &g.Get, m)
 	switch {
 	case c.suffices(g, g.Tries):
+		c.seen.saw(g.Ask.Key, out.Value.Version)
 		c.EndGet(env, g, out)
 	case n == 1:
 		env.Send(protocol.App, g.First(p.Site))
@@ -183,7 +191,8 @@ func (c *client) suffices(g *get, tries int) bool {
 // onDeclare begins a transaction whose keys are known.
 func (c *client) onDeclare(env *protocol.Env[store.Message], m store.Declare) {
 	full := len(c.open)+len(c.early)+c.Waiting() >= c.cfg.MaxWaiting
-	if full || store.ValidKeys(m.Reads, m.Writes) != nil || len(m.Reads)+len(m.Writes) == 0 {
+	ask := store.DeclareRequest{ID: store.TxnID{Time: 1}, Reads: m.Reads, Writes: m.Writes, MaxAge: m.MaxAge, At: m.At}
+	if full || m.At > 0 && c.seen.hides(m.At, m.Reads) || ask.Validate() != nil {
 		env.Send(protocol.App, store.Declared{Ref: m.Ref})
 		return
 	}
@@ -221,7 +230,10 @@ func (c *client) drop(env *protocol.Env[store.Message], ref uint64) {
 func (c *client) begin(env *protocol.Env[store.Message], m store.Declare) {
 	id := c.newID(env, m.Reads, m.Writes)
 	o := &opened{ref: m.Ref, ask: store.DeclareRequest{ID: id, Reads: m.Reads, Writes: m.Writes,
-		Serializable: m.Serializable}, site: c.Home()}
+		Serializable: m.Serializable, MaxAge: m.MaxAge, At: m.At}, site: c.Home()}
+	if m.MaxAge > 0 {
+		o.ask.NotBefore = c.seen.of(m.Reads)
+	}
 	c.open[id], c.refs[m.Ref] = o, id
 	c.beat(env, id, o)
 }
@@ -239,14 +251,22 @@ func (c *client) beat(env *protocol.Env[store.Message], id store.TxnID, o *opene
 
 func (c *client) onDeclared(env *protocol.Env[store.Message], m store.DeclareReply) {
 	o := c.open[m.ID]
-	if o == nil || o.answered || len(m.Values) != len(o.ask.Reads) {
+	switch {
+	case o == nil || o.answered:
+		return
+	case o.ask.At > 0 && len(m.Values) == 0: // what it has begun cannot go on
+		c.close(env, m.ID)
+		return
+	case len(m.Values) != len(o.ask.Reads) || o.ask.At > 0 && m.At != o.ask.At:
 		return
 	}
 	o.answered = true
-	for _, v := range m.Values {
+	c.seen.sawAt(m.At)
+	for i, v := range m.Values {
 		c.See(v.Value.Version.Time)
+		c.seen.saw(o.ask.Reads[i], v.Value.Version)
 	}
-	env.Send(protocol.App, store.Declared{Ref: o.ref, OK: true, Values: m.Values})
+	env.Send(protocol.App, store.Declared{Ref: o.ref, OK: true, Values: m.Values, At: m.At, Age: m.Age})
 	if len(o.ask.Writes) == 0 {
 		c.close(env, m.ID) // it is over
 	}

@@ -103,9 +103,23 @@ func (s *server) askClosed(env *protocol.Env[store.Message], hold clock.Stamp) {
 		s.wantClosed(env, hold)
 		return
 	}
-	if leader := s.group.Leader().ID; leader != 0 && leader != s.cfg.ID {
-		env.Send(leader, closeWanted{Hold: hold})
+	leader := s.group.Leader().ID
+	if leader == 0 || leader == s.cfg.ID || hold == 0 && !s.wanting.isDue(leader, env.Now, s.trips(wantedEvery)) {
+		return
 	}
+	s.wanting = wanting{leader, env.Now}
+	env.Send(leader, closeWanted{Hold: hold})
+}
+
+// wanting is which leader a member has told that somebody reads at closed timestamps, and when.
+type wanting struct {
+	told protocol.ID
+	at   time.Duration
+}
+
+// isDue tells whether a leader is to be told, which is so once in a while.
+func (w wanting) isDue(leader protocol.ID, now, while time.Duration) bool {
+	return leader != w.told || now-w.at >= while || now < w.at
 }
 
 // closedAt returns the timestamp up to which this member may serve snapshots alone.

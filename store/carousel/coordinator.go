@@ -21,6 +21,7 @@ type txn struct {
 	agents  []protocol.ID // that wait for the end
 	tallies map[partRef]*tally
 	asked   bool // its commit request is proposed
+	quick   bool // it is decided, by the fast path for all of its parts
 	givesUp bool // an abort that does not follow from what is durable is proposed
 	// end is the decision, if there is one. It follows from what is durable, or is on record.
 	end      *outcome
@@ -69,7 +70,7 @@ func (s *server) over(env *protocol.Env[store.Message], to protocol.ID, id store
 func decision(id store.TxnID, o outcome) store.Decided {
 	d := store.Decided{ID: id, Verdict: store.Aborted, Reason: o.reason}
 	if o.commit {
-		d.Verdict, d.Reason = store.Committed, store.NoReason
+		d.Verdict, d.Reason, d.Version = store.Committed, store.NoReason, o.version
 	}
 	return d
 }
@@ -88,6 +89,13 @@ func (s *server) onBegin(env *protocol.Env[store.Message], from protocol.ID, m b
 	}
 	if r := s.state.records[m.ID]; r == nil || len(union(r.shards, m.Shards)) > len(r.shards) {
 		s.propose(env, begun{m})
+	}
+}
+
+// wasBegun has the transaction looked after until it ends, however long its record took to come.
+func (s *server) wasBegun(env *protocol.Env[store.Message], id store.TxnID) {
+	if s.term > 0 && s.state.records[id] != nil {
+		s.txn(env, id)
 	}
 }
 
@@ -249,7 +257,8 @@ func (s *server) maybeDecide(env *protocol.Env[store.Message], t *txn) {
 	}
 	ballots := map[partRef]ballot{}
 	for ref, ta := range t.tallies { //pure:ok into a map
-		if b, _, ok := ta.ballot(len(s.where.members[ref.Shard])); ok {
+		if b, durable, ok := ta.ballot(len(s.where.members[ref.Shard])); ok {
+			ta.know(durable)
 			ballots[ref] = b
 		}
 	}
@@ -271,6 +280,7 @@ func (s *server) maybeDecide(env *protocol.Env[store.Message], t *txn) {
 			return
 		}
 		t.end = &outcome{commit: true, version: store.Version{Time: stamp, Client: t.id.Client}}
+		t.quick = !slices.ContainsFunc(commit.Parts, func(ref partRef) bool { return !t.tallies[ref].quick })
 	case aborts:
 		t.end = &outcome{reason: why}
 	}
@@ -318,7 +328,9 @@ func (s *server) passed(env *protocol.Env[store.Message], id store.TxnID) {
 
 func (s *server) tellAgents(env *protocol.Env[store.Message], t *txn) {
 	for _, to := range t.agents {
-		env.Send(to, decision(t.id, *t.end))
+		d := decision(t.id, *t.end)
+		d.Fast = t.quick
+		env.Send(to, d)
 	}
 	t.agents = nil
 }

@@ -55,6 +55,22 @@ type (
 		Values []store.Value // in the order of the keys
 	}
 
+	// closedRequest asks any member of a partition for what was there as of a timestamp, if that is
+	// closed at this member; without reads it asks how far it has closed. closedReply answers it.
+	closedRequest struct {
+		ID    store.TxnID
+		At    clock.Stamp
+		Reads []store.Read // without versions
+	}
+	closedReply struct {
+		ID     store.TxnID
+		Shard  uint32
+		At     clock.Stamp
+		Closed clock.Stamp
+		Reason store.Reason
+		Values []store.Value // in the order of the keys
+	}
+
 	// timeRequest asks a machine of another site for its time; timeReply answers it.
 	timeRequest struct{ Sent time.Duration }
 	timeReply   struct {
@@ -286,6 +302,19 @@ func agentKinds() []wirefmt.Kind[store.Message] {
 			store.VersionFields(c, &m.ID)
 			wirefmt.Uint32(c, &m.Shard)
 			wirefmt.Uint(c, &m.At)
+			store.ReasonFields(c, &m.Reason)
+			wirefmt.List(c, &m.Values, 3, store.ValueFields)
+		}),
+		wirefmt.NewKind[store.Message](40, func(c *wirefmt.Coder, m *closedRequest) {
+			store.VersionFields(c, &m.ID)
+			wirefmt.Uint(c, &m.At)
+			readsFields(c, &m.Reads)
+		}),
+		wirefmt.NewKind[store.Message](41, func(c *wirefmt.Coder, m *closedReply) {
+			store.VersionFields(c, &m.ID)
+			wirefmt.Uint32(c, &m.Shard)
+			wirefmt.Uint(c, &m.At)
+			wirefmt.Uint(c, &m.Closed)
 			store.ReasonFields(c, &m.Reason)
 			wirefmt.List(c, &m.Values, 3, store.ValueFields)
 		}),

@@ -11,7 +11,8 @@ import (
 // plants leave out one rule at a time, in the source. C1 to C15 are where the thesis has to be read
 // with care.
 func plants() []plant.Bug {
-	bugs := slices.Concat(votePlants(), recoveryPlants(), endPlants(), partPlants(), snapshotPlants(), closedPlants())
+	bugs := slices.Concat(votePlants(), recoveryPlants(), endPlants(), partPlants(), snapshotPlants(), closedPlants(),
+		stalePlants())
 	for i := range bugs {
 		bugs[i].Dir = "store/carousel"
 	}
@@ -40,6 +41,10 @@ func votePlants() []plant.Bug {
 			Tests: []string{"TestRecoveryIsRight", "TestAttacksNotice/1"},
 			Old:   "\tf := (members - 1) / 2\n",
 			New:   "\tif MUTANT {\n\t\treturn members/2 + 1\n\t}\n\tf := (members - 1) / 2\n",
+		},
+		{
+			Name: "what the groups have agreed on is said to be decided fast", Test: "TestScenarios/fast/2-figure-3.3b",
+			Old: "\t\tt.known, t.quick = true, !durable\n", New: "\t\tt.known, t.quick = true, !durable || MUTANT\n",
 		},
 		{
 			Name: "the leader need not be among those who agree", Test: "TestBallot",
@@ -449,6 +454,79 @@ func closedPlants() []plant.Bug {
 		{
 			Name: "nothing is collected", Test: "TestVersionsAreCollected",
 			Old: "\tif (reads || collects) && ", New: "\tif (reads || collects && !MUTANT) && ",
+		},
+	}
+}
+
+// stalePlants leave out what transactions rest on that may see what is old.
+func stalePlants() []plant.Bug {
+	return []plant.Bug{
+		{
+			Name: "a session's floor is ignored", Test: "TestSession", Tests: []string{"TestStaleNotices/13"},
+			Old: "\t\to.ask.NotBefore = c.seen.of(m.Reads)\n",
+			New: "\t\tif !MUTANT {\n\t\t\to.ask.NotBefore = c.seen.of(m.Reads)\n\t\t}\n",
+		},
+		{
+			Name: "a session's floor is ignored where leaders are asked", Test: "TestStaleGoesOnElsewhere",
+			Old: "\t\tif c.declared != nil { // else it has", New: "\t\tif c.declared != nil && !MUTANT { // else it has",
+		},
+		{
+			Name: "any transaction's version is taken for the session's", Test: "TestSession",
+			Old: "\t\tif s := c.Submit(m.ID); s != nil {\n",
+			New: "\t\tif MUTANT {\n\t\t\tc.seen.saw(\"k\", m.Version)\n\t\t}\n\t\tif s := c.Submit(m.ID); s != nil {\n",
+		},
+		{
+			Name: "what a session reads next may be from before what it has written", Test: "TestSession",
+			Old: "m.At > 0 && c.seen.hides(m.At, m.Reads)", New: "m.At > 0 && !MUTANT && c.seen.hides(m.At, m.Reads)",
+		},
+		{
+			Name: "what a session forgets it has not seen", Test: "TestSessionForgets",
+			Old: "\t\t\ts.floor = max(s.floor, at)\n\t\t}\n\t\ts.forget()",
+			New: "\t\t\tif !MUTANT {\n\t\t\t\ts.floor = max(s.floor, at)\n\t\t\t}\n\t\t}\n" +
+				"\t\tif MUTANT {\n\t\t\tclear(s.newest)\n\t\t}\n\t\ts.forget()",
+		},
+		{
+			Name: "a member serves what is not closed", Test: "TestMembersServeWhatIsClosed",
+			Tests: []string{"TestStaleNotices/8"},
+			Old:   "\tcase m.At > s.closedAt(env):\n", New: "\tcase m.At > s.closedAt(env) && !MUTANT:\n",
+		},
+		{
+			Name: "the bound of how old is ignored", Test: "TestStaleAt", Tests: []string{"TestStaleNotices/82"},
+			Old: "clock.Stamp(env.Now-m.MaxAge), 1)\n",
+			New: "clock.Stamp(env.Now-m.MaxAge), 1)\n\tif MUTANT {\n\t\toldest = clock.Stamp(max(m.NotBefore, 1))\n\t}\n",
+		},
+		{
+			Name: "how old something is goes by a clock that is off", Test: "TestStaleAt",
+			Old: "at == 0 || a.clocks.off() {", New: "at == 0 || a.clocks.off() && !MUTANT {",
+		},
+		{
+			Name: "what an agent has heard long ago is as good as new", Test: "TestStaleAt",
+			Old: "; !knows || at == 0", New: "; !knows && !MUTANT || at == 0",
+		},
+		{
+			Name: "a member that is silent is the nearest", Test: "TestStaleAt",
+			Old: "env.Now-asked > a.cfg.RoundTrip; silent {", New: "env.Now-asked > a.cfg.RoundTrip; silent && !MUTANT {",
+		},
+		{
+			Name: "a transaction that has read before goes on as of another time", Test: "TestStaleGoesOnElsewhere",
+			Old: "\tif c.view.fixed {\n", New: "\tif c.view.fixed && !MUTANT {\n",
+		},
+		{
+			Name: "a client goes on as of another time", Test: "TestSession",
+			Old: "|| o.ask.At > 0 && m.At != o.ask.At:", New: "|| o.ask.At > 0 && m.At != o.ask.At && !MUTANT:",
+		},
+		{
+			Name: "what was recovered has the version that was told", Test: "TestMembersServeWhatIsClosed",
+			Old: "\tcase uint64(m.At) < s.state.sure:\n", New: "\tcase uint64(m.At) < s.state.sure && !MUTANT:\n",
+		},
+		{
+			Name: "that something was recovered is forgotten with a crash", Test: "TestMembersServeWhatIsClosed",
+			Old: "\t\tst.Put([]byte(sureKey), ", New: "\t\tif MUTANT {\n\t\t\treturn\n\t\t}\n\t\tst.Put([]byte(sureKey), ",
+		},
+		{
+			Name: "a record that comes late is nobody's", Test: "TestRecordThatComesLate",
+			Old: "\tif s.term > 0 && s.state.records[id] != nil {\n",
+			New: "\tif s.term > 0 && s.state.records[id] != nil && !MUTANT {\n",
 		},
 	}
 }

@@ -56,6 +56,8 @@ type tally struct {
 	durable *ballot // the group has agreed on it
 	fast    map[protocol.ID]fastVote
 	stored  map[protocol.ID]storedVote
+	// known says that its word is known, quick that the fast path was there first.
+	known, quick bool
 }
 
 // agreed returns the word on the part that a majority of members have on their disks, as one entry
@@ -100,6 +102,13 @@ func (t *tally) ballot(members int) (b ballot, durable, ok bool) {
 		}
 	}
 	return ballot{}, false, false
+}
+
+// know notes whether the fast path was there first.
+func (t *tally) know(durable bool) {
+	if !t.known {
+		t.known, t.quick = true, !durable
+	}
 }
 
 // A verdict is what a coordinator knows of a transaction's end.

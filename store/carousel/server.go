@@ -8,6 +8,7 @@ import (
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/raft"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/kit"
 )
 
 // maxSteps is how many parts a transaction has at a partition at most.
@@ -38,9 +39,10 @@ type server struct {
 	coordinator
 	snapshots
 	closing
-	clocks clocks
-	probes int // sweeps until clocks are measured again
-	list   fastList
+	wanting wanting
+	clocks  clocks
+	probes  int // sweeps until clocks are measured again
+	list    fastList
 
 	status  smr.Status // what the member said last
 	refused string
@@ -119,8 +121,11 @@ func (s *server) Start(env *protocol.Env[store.Message], log []protocol.Record[s
 // Receive implements protocol.Node.
 func (s *server) Receive(env *protocol.Env[store.Message], from protocol.ID, msg store.Message) {
 	if from == protocol.App {
-		if m, ok := msg.(store.StatusQuery); ok {
+		switch m := msg.(type) {
+		case store.StatusQuery:
 			s.onStatus(env, m)
+		case store.HandOver:
+			kit.HandOver(env, s.group, s.cfg.Layout, s.place, m)
 		}
 		return
 	}
@@ -133,6 +138,8 @@ func (s *server) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 		s.onPage(env, from, m)
 	case snapshotRequest:
 		s.onSnapshot(env, from, m)
+	case closedRequest:
+		s.onClosed(env, from, m)
 	case timeReply:
 		s.clocks.took(env, from, m)
 	case prepareRequest:
@@ -243,6 +250,8 @@ func (s *server) committed(env *protocol.Env[store.Message], at raft.Position, e
 		s.wasChecked(env, at, m)
 	case done:
 		delete(s.txns, m.ID)
+	case begun:
+		s.wasBegun(env, m.ID)
 	case committing:
 		s.wasCommitting(env, m)
 	case decided:
@@ -293,6 +302,8 @@ func (s *server) said(env *protocol.Env[store.Message], msg smr.Message) {
 	switch m := msg.(type) {
 	case smr.Status:
 		s.status = m
+	case smr.HandingOver:
+		env.Send(protocol.App, kit.HandedOver(m))
 	case smr.Refused:
 		s.refused = m.Reason
 		env.Send(protocol.App, store.Refused{Reason: m.Reason, Forgot: true})

@@ -29,6 +29,9 @@ type state struct {
 	// latest is the latest version of a transaction that was carried out here, also of one that has
 	// only read: what is prepared afterwards is later.
 	latest uint64
+	// sure is the latest version of a transaction of which a part was recovered. A coordinator that
+	// has died since may have told an earlier one, and at that no snapshot here shows the transaction.
+	sure uint64
 	// ends are those of transactions in which the partition took part.
 	ends remembering
 	// records are transactions that the group coordinates and that are not done; gone are the ends
@@ -74,6 +77,7 @@ const (
 	gonePart   = "g"
 	oldPart    = "o" // and the part that has forgotten
 	latestKey  = "t"
+	sureKey    = "s"
 )
 
 // newState returns a group's state that remembers so many ends, in each role.
@@ -84,7 +88,7 @@ func newState(applied func(store.Key, store.Value), remembers int) *state {
 }
 
 func (s *state) reset() {
-	s.parts, s.locks, s.latest = map[partID]*part{}, locks{}, 0
+	s.parts, s.locks, s.latest, s.sure = map[partID]*part{}, locks{}, 0, 0
 	s.records, s.checks = map[store.TxnID]*txnRecord{}, map[uint64]store.Reason{}
 	s.ends, s.gone = newRemembering(endsPart, s.remembers), newRemembering(gonePart, s.remembers)
 }
@@ -105,6 +109,9 @@ func (s *state) Load(keys protocol.Keys) {
 	}
 	s.ends.load(keys)
 	s.gone.load(keys)
+	if b, ok := keys.Get([]byte(sureKey)); ok {
+		s.sure = mustDecode(latestLayout, b)
+	}
 	if b, ok := keys.Get([]byte(latestKey)); ok {
 		s.latest = mustDecode(latestLayout, b)
 		return
@@ -209,6 +216,10 @@ func (s *state) partsOf(id store.TxnID) (out []*part) {
 func (s *state) finish(st raft.State, m finish) {
 	if s.isOver(m.ID) {
 		return
+	}
+	if m.Commit && slices.ContainsFunc(s.partsOf(m.ID), func(p *part) bool { return p.recovered }) {
+		s.sure = max(s.sure, m.Version.Time)
+		st.Put([]byte(sureKey), latestLayout.Encode(s.sure))
 	}
 	if m.Commit && len(s.partsOf(m.ID)) > 0 {
 		if at := s.values.Closed(st); len(m.Writes) > 0 && m.Version.Time <= uint64(at) {

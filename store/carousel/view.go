@@ -15,6 +15,8 @@ type view struct {
 	at     clock.Stamp // of the snapshot
 	strict bool
 	rounds int // how often it has begun again
+	// fixed says that the transaction has read before, as of the timestamp.
+	fixed bool
 	// reads are what it has read, or is to read: without versions, if it was declared.
 	reads []store.Read
 }
@@ -26,6 +28,7 @@ const (
 	bySnapshot stage = iota
 	byNewest         // what there is, for byCheck to say whether it is right
 	byCheck
+	byClosed // what the nearest members have closed
 )
 
 // A view takes new timestamps that often, and begins so often in all.
@@ -41,6 +44,9 @@ func (a *agent) beginView(env *protocol.Env[store.Message], c *call) {
 	switch {
 	case v.rounds <= maxSnapshots && !(v.strict && a.clocks.off()):
 		v.stage, v.at = bySnapshot, clock.Stamp(max(env.Now, 1))
+		if c.declared != nil { // else it has no session
+			v.at = max(v.at, clock.Stamp(min(c.declared.NotBefore, maxStamp)))
+		}
 	case c.declared != nil:
 		v.stage = byNewest
 	default:
@@ -51,11 +57,13 @@ func (a *agent) beginView(env *protocol.Env[store.Message], c *call) {
 
 // declareView begins with a transaction that was declared to read only.
 func (a *agent) declareView(env *protocol.Env[store.Message], c *call) {
-	c.view = &view{strict: !c.declared.Serializable}
+	c.view = &view{strict: !c.declared.Serializable && c.declared.At == 0}
 	for _, k := range c.declared.Reads {
 		c.view.reads = append(c.view.reads, store.Read{Key: k})
 	}
-	a.beginView(env, c)
+	if c.declared.MaxAge == 0 || !a.beginStale(env, c) {
+		a.beginView(env, c)
+	}
 }
 
 // waitForAll has a view wait for all its partitions.
@@ -76,7 +84,7 @@ func (a *agent) readsOf(v *view, shard uint32) (out []store.Read) {
 	return out
 }
 
-// askView asks the leaders of partitions that have not answered.
+// askView asks the leaders of partitions that have not answered, or their nearest members.
 func (a *agent) askView(env *protocol.Env[store.Message], c *call, whom func(shard uint32) []protocol.ID) {
 	v := c.view
 	for _, p := range c.parts {
@@ -86,6 +94,14 @@ func (a *agent) askView(env *protocol.Env[store.Message], c *call, whom func(sha
 		}
 		var m store.Message
 		switch reads := a.readsOf(v, k); v.stage {
+		case byClosed:
+			if id, ok := a.nearest(env, k); ok {
+				a.toMember(env, id, closedRequest{ID: c.id, At: v.at, Reads: reads})
+				continue
+			}
+			a.leaveClosed(env, c)
+			a.askView(env, c, whom)
+			return
 		case bySnapshot:
 			m = snapshotRequest{ID: c.id, At: v.at, Strict: v.strict, Values: c.declared != nil, Reads: reads}
 		case byNewest:
@@ -116,10 +132,14 @@ func (a *agent) onSnapshotReply(env *protocol.Env[store.Message], from protocol.
 	v := c.view
 	keys := a.readsOf(v, m.Shard)
 	switch {
-	case v.stage == byCheck || v.stage == bySnapshot && m.At != v.at || v.stage == byNewest && m.At != 0:
+	case v.stage == byCheck || v.stage == byClosed || v.stage == bySnapshot && m.At != v.at ||
+		v.stage == byNewest && m.At != 0:
 		return // to an earlier question
 	case m.Reason == store.StaleRead && c.declared == nil:
 		a.end(env, c, store.Decided{ID: c.id, Verdict: store.Aborted, Reason: m.Reason})
+		return
+	case m.Reason != store.NoReason && v.fixed:
+		a.refuseView(env, c)
 		return
 	case m.Reason != store.NoReason:
 		if m.Reason != store.StaleRead { // another timestamp is no help
@@ -130,11 +150,8 @@ func (a *agent) onSnapshotReply(env *protocol.Env[store.Message], from protocol.
 	case c.declared != nil && len(m.Values) != len(keys):
 		return
 	}
-	site := uint32(a.places[from].Site)
-	for i, value := range m.Values {
-		c.values[keys[i].Key] = store.Held{Value: value, Site: site}
-	}
-	if delete(c.left, m.Shard); len(c.left) > 0 {
+	a.keep(c, from, keys, m.Values)
+	if len(c.left) > 0 {
 		return
 	}
 	if v.stage == bySnapshot {
@@ -147,6 +164,15 @@ func (a *agent) onSnapshotReply(env *protocol.Env[store.Message], from protocol.
 	v.stage = byCheck
 	a.waitForAll(c)
 	a.ask(env, c, a.leaders)
+}
+
+// keep keeps what a partition has under its keys: it has answered.
+func (a *agent) keep(c *call, from protocol.ID, keys []store.Read, values []store.Value) {
+	place := a.places[from]
+	for i, value := range values {
+		c.values[keys[i].Key] = store.Held{Value: value, Site: uint32(place.Site)}
+	}
+	delete(c.left, uint32(place.Index))
 }
 
 // onCheck takes a partition's word on whether what was read is still so.

@@ -103,6 +103,12 @@ func (t *txn) begin(ctx context.Context) *attempt {
 		a.mode = Spec // in a task, the commit waits for what that assumed before
 	}
 	b := Beginning{Priority: a.priority, Mode: a.mode, Level: t.options.level}
+	if _, ok := b.Level.MaxAge(); ok && (t.attempts > 1 || a.inTask) {
+		// It writes, or could not be told as of one time. A task may have read long ago.
+		b.Level = Strict
+	} else if ok && a.mode == Predicated {
+		a.mode, b.Mode = Spec, Spec // what it reads is right
+	}
 	if t.attempts == 1 && !a.inTask {
 		// What a refused attempt has declared may be prepared for longer than the refusal takes to
 		// get here, and would be in the way of the same keys.

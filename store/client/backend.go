@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"time"
 
 	"github.com/foresay/foresay/history"
 	"github.com/foresay/foresay/store"
@@ -16,6 +17,8 @@ type Backend interface {
 	Resolve(ctx context.Context, txn store.Txn) Decision
 	// Promises returns the level of committed transactions.
 	Promises() history.Level
+	// Stales tells whether transactions can have a level Stale.
+	Stales() bool
 }
 
 // A Beginning is what is known of an attempt when it begins.
@@ -73,6 +76,10 @@ type Decision struct {
 	Txn     store.Txn
 	Outcome store.Outcome
 	Site    string // whose vote was the last that was needed; empty if none's
+	// At is the timestamp as of which a transaction has read that was Stale, and Age how long ago that
+	// was when it was read. 0: it has seen what there was.
+	At  uint64
+	Age time.Duration
 	// Current says, of an aborted transaction, what its reads should have been, as far as is known.
 	Current []Current
 }

@@ -47,6 +47,7 @@ func (f *fake) Resolve(context.Context, store.Txn) client.Decision {
 	return client.Decision{Outcome: store.Outcome{Verdict: store.Rejected, Detail: "it is on its way already"}}
 }
 func (f *fake) Promises() history.Level                  { return history.StrictSerializable }
+func (f *fake) Stales() bool                             { return true }
 func (f *fake) Stale(context.Context, []store.Read) bool { f.stales.Add(1); return false }
 
 func val(n uint64) client.Answer {

@@ -67,6 +67,8 @@ func (m *attempt) End() {}
 
 func (m *memory) Promises() history.Level { return history.StrictSerializable }
 
+func (m *memory) Stales() bool { return false }
+
 // A transfer between two accounts, as in any program.
 func ExampleClient_Txn() {
 	// for real: what front.Dial returns

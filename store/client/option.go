@@ -26,6 +26,9 @@ func optionsOf(b Backend, opts []Option) (o options) {
 	if o.level == Strict && LevelOf(b) != Strict {
 		o.reject("it asks to be strict, and the store's protocol promises serializable transactions only")
 	}
+	if _, ok := o.level.MaxAge(); ok && !b.Stales() {
+		o.reject(fmt.Sprintf("it asks to be %v, and the store's protocol has no closed timestamps", o.level))
+	}
 	return o
 }
 

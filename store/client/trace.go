@@ -28,6 +28,9 @@ type Trace struct {
 	Site    string
 	Txn     store.Txn // with its name, if it was submitted
 	Outcome store.Outcome
+	// At is the timestamp as of which it has read, if it was Stale and a site answered so, since 1970,
+	// and Age how long ago that was when the first answer was given. 0: it has seen what there was.
+	At, Age time.Duration
 	// Failed says that the attempt ended without a commit: its context ended, or too few sites
 	// answered.
 	Failed bool
@@ -96,6 +99,7 @@ func (t *attemptTrace) commitBegins() {
 func (t *attemptTrace) decided(d Decision) {
 	t.end(func(now *Trace) {
 		now.Txn, now.Outcome, now.Site = d.Txn, d.Outcome, d.Site
+		now.At, now.Age = time.Duration(d.At), d.Age
 		if d.Txn.ID.IsZero() && d.Outcome.Verdict == store.Committed {
 			now.Commit = -1 // what it read is all that it did, and needed nobody's word
 		}

@@ -17,6 +17,7 @@ type attempt struct {
 	b     client.Beginning
 	begun *declaration           // nil: nothing is prepared, or read at one time
 	early map[store.Key]*reading // reads that are under way from the beginning
+	stale *snapshot              // nil: it sees what there is
 }
 
 // A declaration is what was declared and is prepared, or read at one time.
@@ -41,8 +42,19 @@ type reading struct {
 func (c *Conn) Begin(b client.Beginning) client.Attempt {
 	a := &attempt{c: c, b: b, early: map[store.Key]*reading{}}
 	view := len(b.Writes) == 0
+	if maxAge, ok := b.Level.MaxAge(); ok && view && c.cfg.Protocol.Stale {
+		if a.stale = newSnapshot(c, maxAge); len(b.Reads) == 0 {
+			return a
+		}
+	}
 	if c.cfg.Protocol.Declares && (!view || c.cfg.Protocol.Clocked && len(b.Reads) > 0) {
-		a.begun = c.declare(b)
+		m := store.Declare{Reads: b.Reads, Writes: b.Writes, Serializable: b.Level == client.Serializable}
+		if a.stale != nil {
+			m.MaxAge = a.stale.maxAge
+			a.begun = c.declare(m, func(got store.Declared) { a.stale.note(b.Reads, got) })
+			return a
+		}
+		a.begun = c.declare(m, nil)
 		if b.Mode != client.Spec && (view || b.Mode != client.Predicated) {
 			// Reads come with it, and nobody wants guesses: those of a transaction in mode Predicated
 			// would have to be right, and what it gets otherwise is.
@@ -56,14 +68,18 @@ func (c *Conn) Begin(b client.Beginning) client.Attempt {
 	return a
 }
 
-// declare asks for what a transaction is going to read and to write.
-func (c *Conn) declare(b client.Beginning) *declaration {
+// declare asks for what a transaction is going to read and to write. took gets the answer before
+// anybody else, if it is not nil.
+func (c *Conn) declare(m store.Declare, took func(store.Declared)) *declaration {
 	d := &declaration{done: make(chan struct{})}
 	d.w, d.ref = c.askFor(nil, func(m store.Message) {
-		d.got, _ = m.(store.Declared)
+		if d.got, _ = m.(store.Declared); took != nil {
+			took(d.got)
+		}
 		close(d.done)
 	}, func(ref uint64) store.Message {
-		return store.Declare{Ref: ref, Reads: b.Reads, Writes: b.Writes, Serializable: b.Level == client.Serializable}
+		m.Ref = ref
+		return m
 	})
 	return d
 }
@@ -96,6 +112,12 @@ func (a *attempt) ReadNearest(ctx context.Context, key store.Key) (client.Answer
 
 // read returns what was declared and has come, or is on its way; else it asks.
 func (a *attempt) read(ctx context.Context, get store.Get, first func(client.Answer)) (client.Answer, error) {
+	if a.stale != nil {
+		if answer, ok, err := a.readStale(ctx, get.Key); ok || err != nil {
+			return answer, err
+		}
+		return a.c.get(ctx, get, first)
+	}
 	var declared, guess, answered <-chan struct{}
 	i := -1
 	if a.begun != nil {
@@ -140,6 +162,22 @@ func (a *attempt) read(ctx context.Context, get store.Get, first func(client.Ans
 	return a.c.get(ctx, get, first)
 }
 
+// readStale reads a key as of the snapshot's timestamp; ok is false if it has to be read otherwise.
+func (a *attempt) readStale(ctx context.Context, key store.Key) (answer client.Answer, ok bool, err error) {
+	if a.begun != nil {
+		select {
+		case <-a.begun.done:
+		case <-ctx.Done():
+			return answer, false, a.c.unavailable(key, a.begun.w.request, context.Cause(ctx))
+		}
+		if i, declared := slices.BinarySearch(a.b.Reads, key); declared && a.begun.got.OK && !a.begun.got.Values[i].Large {
+			v := a.begun.got.Values[i]
+			return client.Answer{Value: v.Value, Site: a.c.site(int(v.Site))}, true, nil
+		}
+	}
+	return a.stale.read(ctx, key)
+}
+
 // asked returns what was sent for a declared key.
 func (a *attempt) asked(r *reading) *request {
 	if r != nil {
@@ -151,8 +189,12 @@ func (a *attempt) asked(r *reading) *request {
 // Commit implements client.Attempt.
 func (a *attempt) Commit(ctx context.Context, s client.Submission) client.Decision {
 	if a.viewed(s) {
-		return client.Decision{Txn: store.Txn{Priority: a.b.Priority, Reads: s.Reads},
+		d := client.Decision{Txn: store.Txn{Priority: a.b.Priority, Reads: s.Reads},
 			Outcome: store.Outcome{Verdict: store.Committed}}
+		if a.stale != nil {
+			d.At, d.Age = a.stale.seen()
+		}
+		return d
 	}
 	m := store.Submit{Priority: a.b.Priority, Reads: s.Reads, Writes: s.Writes, Hold: s.Hold,
 		Serializable: a.b.Level == client.Serializable}
@@ -165,6 +207,9 @@ func (a *attempt) Commit(ctx context.Context, s client.Submission) client.Decisi
 // viewed tells whether a transaction is committed already: it writes nothing, and all that it has
 // read was declared and is as of one time.
 func (a *attempt) viewed(s client.Submission) bool {
+	if a.stale != nil {
+		return len(s.Writes) == 0 && a.stale.has(s.Reads)
+	}
 	if a.begun == nil || len(a.b.Writes)+len(s.Writes) > 0 {
 		return false
 	}
@@ -183,6 +228,9 @@ func (a *attempt) viewed(s client.Submission) bool {
 // Stale implements client.Attempt: the sites validate the reads as those of a transaction that
 // writes nothing.
 func (a *attempt) Stale(ctx context.Context, reads []store.Read) bool {
+	if a.stale != nil && a.stale.has(reads) {
+		return false // they go together, and may be old
+	}
 	o := a.c.commit(ctx, store.Submit{Reads: reads}).Outcome
 	return o.Verdict == store.Aborted && o.Reason == store.StaleRead
 }

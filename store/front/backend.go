@@ -150,11 +150,24 @@ func (c *Conn) decide(
 // Promises implements client.Backend.
 func (c *Conn) Promises() history.Level { return c.cfg.Protocol.Promises() }
 
+// Stales implements client.Backend.
+func (c *Conn) Stales() bool { return c.cfg.Protocol.Stale }
+
 // Status asks a machine how it is.
 func (c *Conn) Status(ctx context.Context, machine string) (*pb.StatusResponse, error) {
 	for _, m := range c.machines {
 		if m.name == machine {
 			return m.stub.Status(ctx, &pb.StatusRequest{})
+		}
+	}
+	return nil, fmt.Errorf("front: no machine %q takes part", machine)
+}
+
+// HandOver asks a machine to have another site lead a shard, if it leads it.
+func (c *Conn) HandOver(ctx context.Context, machine string, r *pb.HandOverRequest) (*pb.HandOverResponse, error) {
+	for _, m := range c.machines {
+		if m.name == machine {
+			return m.stub.HandOver(ctx, r)
 		}
 	}
 	return nil, fmt.Errorf("front: no machine %q takes part", machine)

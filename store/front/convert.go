@@ -1,6 +1,9 @@
 package front
 
 import (
+	"math"
+	"time"
+
 	pb "github.com/foresay/foresay/api/foresay/store/v1"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/gate"
@@ -87,7 +90,8 @@ func gateCommit(r *pb.CommitRequest) func(ref uint64) store.Message {
 func gateDeclare(r *pb.DeclareRequest) func(ref uint64) store.Message {
 	return func(ref uint64) store.Message {
 		return gate.Declare{Ref: ref, DeclareRequest: store.DeclareRequest{ID: versionFromWire(r.GetId()),
-			Reads: keysFromWire(r.GetReads()), Writes: keysFromWire(r.GetWrites()), Serializable: r.GetSerializable()}}
+			Reads: keysFromWire(r.GetReads()), Writes: keysFromWire(r.GetWrites()), Serializable: r.GetSerializable(),
+			MaxAge: ageFromWire(r.GetMaxAgeNs()), NotBefore: r.GetNotBefore(), At: r.GetAt()}}
 	}
 }
 
@@ -118,8 +122,12 @@ func pageFromWire(r *pb.PageResponse) store.PageReply {
 
 func declareToWire(m store.DeclareRequest, epoch uint64) *pb.DeclareRequest {
 	return &pb.DeclareRequest{Id: versionToWire(m.ID), Reads: keysToWire(m.Reads), Writes: keysToWire(m.Writes),
-		Epoch: epoch, Serializable: m.Serializable}
+		Epoch: epoch, Serializable: m.Serializable, MaxAgeNs: ageToWire(m.MaxAge), NotBefore: m.NotBefore, At: m.At}
 }
+
+func ageToWire(d time.Duration) uint64 { return uint64(max(d, 0)) }
+
+func ageFromWire(ns uint64) time.Duration { return time.Duration(min(ns, math.MaxInt64)) }
 
 func keysToWire(keys []store.Key) (out [][]byte) {
 	for _, k := range keys {
@@ -136,7 +144,7 @@ func keysFromWire(keys [][]byte) (out []store.Key) {
 }
 
 func declaredToWire(m store.DeclareReply) *pb.DeclareResponse {
-	out := &pb.DeclareResponse{}
+	out := &pb.DeclareResponse{At: m.At, AgeNs: ageToWire(m.Age)}
 	for _, h := range m.Values {
 		w := &pb.Held{Site: h.Site, Large: h.Large}
 		if !h.Large {
@@ -148,7 +156,7 @@ func declaredToWire(m store.DeclareReply) *pb.DeclareResponse {
 }
 
 func declaredFromWire(id store.TxnID, r *pb.DeclareResponse) store.Message {
-	out := store.DeclareReply{ID: id}
+	out := store.DeclareReply{ID: id, At: r.GetAt(), Age: ageFromWire(r.GetAgeNs())}
 	for _, h := range r.GetValues() {
 		out.Values = append(out.Values, store.Held{Site: h.GetSite(), Large: h.GetLarge(), Value: store.Value{
 			Version: versionFromWire(h.GetVersion()), Present: h.GetPresent(), Bytes: h.GetValue()}})
@@ -211,10 +219,13 @@ func doneToWire(m gate.CommitDone) *pb.CommitResponse {
 			Yes: m.Vote.Yes, Reason: reasonToWire(m.Vote.Reason), Hint: m.Vote.Hint, Current: currentToWire(m.Vote.Current),
 		}}}
 	}
-	d := &pb.Decision{Reason: reasonToWire(m.Decided.Reason)}
+	d := &pb.Decision{Reason: reasonToWire(m.Decided.Reason), Fast: m.Decided.Fast}
 	switch m.Decided.Verdict {
 	case store.Committed:
 		d.Verdict = pb.Decision_VERDICT_COMMITTED
+		if !m.Decided.Version.IsZero() {
+			d.Version = versionToWire(m.Decided.Version)
+		}
 	case store.Aborted:
 		d.Verdict = pb.Decision_VERDICT_ABORTED
 	}
@@ -231,10 +242,10 @@ func doneFromWire(id store.TxnID, m *pb.CommitResponse) store.Message {
 			Current: currentFromWire(r.Vote.GetCurrent()),
 		}
 	case *pb.CommitResponse_Decision:
-		d := store.Decided{ID: id, Reason: reasonFromWire(r.Decision.GetReason())}
+		d := store.Decided{ID: id, Reason: reasonFromWire(r.Decision.GetReason()), Fast: r.Decision.GetFast()}
 		switch r.Decision.GetVerdict() {
 		case pb.Decision_VERDICT_COMMITTED:
-			d.Verdict = store.Committed
+			d.Verdict, d.Version = store.Committed, versionFromWire(r.Decision.GetVersion())
 		case pb.Decision_VERDICT_ABORTED:
 			d.Verdict = store.Aborted
 		}

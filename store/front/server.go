@@ -38,6 +38,9 @@ type Server struct {
 	// Alter answers calls of Change. nil: they are not answered.
 	Alter func(ctx context.Context, r *pb.ChangeRequest) (*pb.ChangeResponse, error)
 
+	// Lead answers calls of HandOver. nil: they are not answered.
+	Lead func(ctx context.Context, r *pb.HandOverRequest) (*pb.HandOverResponse, error)
+
 	// Observe is told of each Read, Commit and Declare that a stream of calls brings when it begins.
 	// What it returns is called with the answer, or the error. nil: nobody is told.
 	Observe func(method string) (end func(resp any, err error))
@@ -267,6 +270,17 @@ func (s *Server) Change(ctx context.Context, r *pb.ChangeRequest) (*pb.ChangeRes
 		return nil, err
 	}
 	return s.Alter(ctx, r)
+}
+
+// HandOver implements the service.
+func (s *Server) HandOver(ctx context.Context, r *pb.HandOverRequest) (*pb.HandOverResponse, error) {
+	if s.Lead == nil {
+		return nil, status.Error(codes.Unimplemented, "the store's protocol has no leaders")
+	}
+	if err := cmp.Or(s.checkCluster(ctx), s.checkEpoch(r.GetEpoch())); err != nil {
+		return nil, err
+	}
+	return s.Lead(ctx, r)
 }
 
 func errMixedUp(m proto.Message) error {

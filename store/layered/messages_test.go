@@ -20,6 +20,8 @@ func messages() []store.Message {
 		store.ReadReply{Ref: 1, Value: store.Value{Version: id, Present: true, Bytes: []byte("x")}, Hint: 9},
 		store.CommitRequest{Txn: txn, Recover: true}, store.CommitRequest{Txn: txn, Serializable: true},
 		store.DeclareRequest{ID: id, Reads: []store.Key{"k"}, Serializable: true},
+		store.DeclareRequest{ID: id, Reads: []store.Key{"k"}, MaxAge: 5, NotBefore: 3, At: 4},
+		store.DeclareReply{ID: id, At: 4, Age: 3}, store.Decided{ID: id, Verdict: store.Committed, Version: id, Fast: true},
 		store.SiteVote{ID: id, Shards: shards, Yes: true},
 		store.Decided{ID: id, Verdict: store.Committed}, store.Busy{ID: id},
 		store.DeclareRequest{ID: id, Reads: []store.Key{"k"}, Writes: []store.Key{"l"}},

@@ -8,6 +8,7 @@ import (
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/raft"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/kit"
 )
 
 // statePrefix is before all keys of a server: its group alone has any.
@@ -106,6 +107,8 @@ func (s *server) hear(env *protocol.Env[store.Message], msg smr.Message) {
 	switch m := msg.(type) {
 	case smr.Status:
 		s.status = m
+	case smr.HandingOver:
+		env.Send(protocol.App, kit.HandedOver(m))
 	case smr.Refused:
 		s.refused = m.Reason
 		env.Send(protocol.App, store.Refused{Reason: m.Reason, Forgot: true})
@@ -129,6 +132,10 @@ func (s *server) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 	case store.StatusQuery:
 		if from == protocol.App {
 			s.onStatus(env, m)
+		}
+	case store.HandOver:
+		if from == protocol.App {
+			kit.HandOver(env, s.group, s.cfg.Layout, s.place, m)
 		}
 	}
 }

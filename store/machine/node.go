@@ -323,6 +323,9 @@ func (n *Node) serve() {
 	}
 	n.service.Describe = n.Status
 	n.service.Alter = n.cfg.Change
+	if n.cfg.Protocol.Leads {
+		n.service.Lead = n.HandOver
+	}
 	n.service.Snapshots = n.cfg.Protocol.Snapshots
 	n.service.Observe = n.cfg.Observe
 	n.service.Stopping = n.stopping

@@ -12,6 +12,7 @@ type shard struct {
 	index int
 	host  *host.Node[store.Message]
 	desk  callers.Table[store.ServerStatus]
+	moves callers.Table[store.HandingOver]
 }
 
 // heardFull takes what the machine's coordinator says to its application.
@@ -28,6 +29,8 @@ func (s *shard) receive(msg store.Message) {
 	switch m := msg.(type) {
 	case store.ServerStatus:
 		s.desk.Answer(m.Ref, m)
+	case store.HandingOver:
+		s.moves.Answer(m.Ref, m)
 	case store.Full:
 		s.node.cfg.Logger.Warn("store: overloaded: a shard remembers as many transactions as it may, and refuses new "+
 			"ones; is a site away, or max_txns small?",

@@ -16,6 +16,9 @@ type Load struct {
 	// Declared says that a transaction's keys are known when it begins, so that reads need not be
 	// made one after the other.
 	Declared bool
+	// Stale says that transactions which only read may see what is a little old: those of systems that
+	// can, Carousel, read the nearest copies, and not what somebody has only just written.
+	Stale bool
 	// Locality is how many transactions of a hundred have all of their keys in the partitions that
 	// are led at their client's site, if there are any.
 	Locality int

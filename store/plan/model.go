@@ -236,8 +236,12 @@ func (v *view) layered(t Txn) time.Duration {
 // carousel reads and prepares at once if it knows the keys, else it prepares when it has read. The
 // coordinator decides when its group has what is written, and all partitions are prepared. A
 // transaction that only reads asks the leaders of its keys once, as of a timestamp: for what they
-// have, if its keys are declared, and else whether they have what it has read.
+// have, if its keys are declared, and else whether they have what it has read. One that may be
+// stale reads the nearest copies.
 func (v *view) carousel(t Txn) outcome {
+	if len(t.Writes) == 0 && v.Load.Stale {
+		return outcome{took: v.reads(t, toNearest)}
+	}
 	fast := v.system != CarouselBasic
 	got := v.reads(t, func(p part) time.Duration {
 		switch {

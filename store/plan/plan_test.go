@@ -3,6 +3,7 @@ package plan_test
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -64,6 +65,33 @@ func TestByHand(t *testing.T) {
 		s.Load.Declared = c.declared
 		if got, ok := plan.Latency(s, c.system, 0, c.txn); !ok || got != ms(c.want) {
 			t.Errorf("%s, %+v, declared %v: %v, %v; want %v ms", c.system, c.txn, c.declared, got, ok, c.want)
+		}
+	}
+}
+
+// TestStale: what only reads, and may see what is a little old, reads the nearest copies of systems
+// that have closed timestamps.
+func TestStale(t *testing.T) {
+	s := plan.Setting{WAN: line(), Clients: []plan.Client{{Site: "a"}},
+		Placement: [][]wan.Site{{"b", "a", "c"}, {"c", "d", "b"}},
+		Load:      plan.Load{Workload: updates{keys(t), 1}, Stale: true}}
+	near, far, both := plan.Txn{Reads: []int{0}}, plan.Txn{Reads: []int{1}}, plan.Txn{Reads: []int{1, 1}}
+	write := plan.Txn{Reads: []int{0}, Writes: []int{0}}
+	took := func(system plan.System, t plan.Txn) time.Duration {
+		d, _ := plan.Latency(s, system, 0, t)
+		return d
+	}
+	for _, system := range plan.Systems() {
+		stale := []time.Duration{took(system, near), took(system, far), took(system, both), took(system, write)}
+		s.Load.Stale = false
+		toB := s.WAN.RTT("a", "b")
+		want := []time.Duration{0, toB, 2 * toB, took(system, write)}
+		if !strings.HasPrefix(string(system), "carousel") {
+			want = []time.Duration{took(system, near), took(system, far), took(system, both), took(system, write)}
+		}
+		s.Load.Stale = true
+		if !slices.Equal(stale, want) {
+			t.Errorf("%s: reads take %v, want %v", system, stale, want)
 		}
 	}
 }

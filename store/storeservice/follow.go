@@ -308,6 +308,9 @@ func (c *Client) Resolve(ctx context.Context, txn store.Txn) client.Decision {
 // Promises implements client.Backend: a store has the protocol that it began with.
 func (c *Client) Promises() history.Level { return c.newest().conn.Promises() }
 
+// Stales implements client.Backend.
+func (c *Client) Stales() bool { return c.newest().conn.Stales() }
+
 // Stale implements client.Attempt.
 func (a *attempt) Stale(ctx context.Context, reads []store.Read) bool {
 	_, sites := a.newest()

@@ -24,9 +24,11 @@ type Application struct {
 	known    []store.Key // that it has declared to read
 	viewing  bool        // it has declared to write nothing
 	relaxed  bool        // it asks to be serializable, and no more
+	stale    *staleRead  // nil: it sees what there is
 	at       int         // the one that is read
 	buffer   store.Buffer
 	seen     map[store.Key]store.Value
+	session  map[store.Key]sessionSaw
 	priority store.Priority
 	attempt  int
 	log      history.TxnLog
@@ -81,6 +83,10 @@ func (a *Application) begin() {
 		w.relaxed[history.TxnID(a.number)] = true
 	}
 	a.log = w.rec.Begin(history.TxnID(w.Txns), history.Client(a.n), w.Sim.Now())
+	if a.stale = nil; w.Scenario.Stale && a.onlyReads() && w.Rand.IntN(3) > 0 {
+		a.beginStale()
+		return
+	}
 	if a.declared = 0; w.Subject.Protocol.Declares && w.Rand.IntN(2) == 0 && a.declare() {
 		return
 	}
@@ -200,7 +206,11 @@ func (a *Application) receive(msg store.Message) {
 		}
 		a.step()
 	case store.Declared:
-		if m.Ref == a.Ref && a.Busy {
+		switch {
+		case m.Ref != a.Ref || !a.Busy:
+		case a.stale != nil:
+			a.onStale(m)
+		default:
 			a.onDeclared(m)
 		}
 	case store.Done:
@@ -230,7 +240,9 @@ func (a *Application) done(m store.Done) {
 	switch v {
 	case store.Committed:
 		a.log.Commit(now)
+		a.remember(m.Txn)
 		for _, x := range m.Txn.Writes {
+			w.told[x.Key] = append(w.told[x.Key], toldWrite{m.Txn.ID, now})
 			if w.Scenario.Appends {
 				w.Appended[x.Key] = append(w.Appended[x.Key], a.number)
 			}

@@ -1,11 +1,13 @@
 package storetest
 
 import (
+	"math/rand/v2"
 	"slices"
 	"time"
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/sim"
+	"github.com/foresay/foresay/store"
 )
 
 // Inject has faults strike servers and coordinators.
@@ -104,6 +106,20 @@ func (w *World) CutSome(at, away time.Duration) {
 		if x != y {
 			w.Sim.At(at, func() { w.Sim.Cut(x, y) })
 			w.Sim.At(at+away, func() { w.Sim.Mend(x, y) })
+		}
+	}
+}
+
+// moveLeaders asks whoever leads a shard to hand over to another site's server, again and again
+// until a time.
+func (w *World) moveLeaders(until time.Duration) {
+	r := rand.New(rand.NewPCG(w.Scenario.Seed, 11))
+	for at := time.Second; at < until; at += time.Duration(500+r.IntN(2500)) * time.Millisecond {
+		shard := r.IntN(len(w.Layout.Sites[0].Shards))
+		sites := w.Layout.SitesOf(shard)
+		to := sites[r.IntN(len(sites))]
+		for _, i := range sites {
+			w.Sim.At(at, func() { w.Sim.Deliver(w.Layout.Sites[i].Shards[shard], store.HandOver{Site: to}) })
 		}
 	}
 }

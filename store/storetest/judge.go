@@ -33,6 +33,9 @@ func (w *World) Judge() error {
 	if err := CheckLevel(h, w.Subject.Protocol, faults, w.relaxed); err != nil {
 		return err
 	}
+	if err := w.judgeStale(faults); err != nil {
+		return err
+	}
 	if err := w.LostAppends(); err != nil {
 		return err
 	}

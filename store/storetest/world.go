@@ -96,6 +96,8 @@ type Scenario struct {
 	Hot          bool // each transaction reads and writes one key
 	Lose         bool // a site goes down for a while
 	Appends      bool // each write adds to what is there
+	Stale        bool // some of those that only read may see what is old
+	Moves        bool // shards are led elsewhere now and then (Protocol.Leads)
 	Ring         bool // client i reads key i and writes the next one
 	CheckEvery   int  // as in sim.Config; 0 is 3
 	// Offset is how far clocks are apart at most. They move all the time, and Config.MaxOffset is
@@ -135,6 +137,8 @@ type World struct {
 	rec history.TxnRecorder
 	// relaxed are transactions that ask to be serializable, and no more.
 	relaxed map[history.TxnID]bool
+	stale   map[history.TxnID]*staleRead // those that may see what is old, and have read
+	told    map[store.Key][]toldWrite
 	apart   bool // clocks were further apart than they may be
 }
 
@@ -150,6 +154,7 @@ func New(subject Subject, sc Scenario) (*World, error) {
 		Subject: subject, Scenario: sc, Layout: Layout(sc.Sites, sc.Shards), Rand: rand.New(rand.NewPCG(sc.Seed, 7)),
 		Versions: Versions{}, Refused: map[protocol.ID]string{},
 		Appended: map[store.Key][]int{}, relaxed: map[history.TxnID]bool{},
+		stale: map[history.TxnID]*staleRead{}, told: map[store.Key][]toldWrite{},
 	}
 	for i := range w.Layout.Sites {
 		w.MoreCoordinators(&w.Layout.Sites[i])
@@ -185,7 +190,7 @@ func New(subject Subject, sc Scenario) (*World, error) {
 		}
 	}
 	for i := range sc.Clients {
-		a := &Application{world: w, ID: protocol.ID(200 + i), n: i}
+		a := &Application{world: w, ID: protocol.ID(200 + i), n: i, session: map[store.Key]sessionSaw{}}
 		w.Clients = append(w.Clients, a)
 		w.Add(a.ID, names[i%len(names)])
 		w.Sim.After(time.Duration(w.Rand.IntN(50))*time.Millisecond+time.Second/2, a.Next)
@@ -275,6 +280,9 @@ func (w *World) Play(d time.Duration) error {
 	}
 	if w.Scenario.Offset > 0 {
 		w.moveClocks(d)
+	}
+	if w.Scenario.Moves {
+		w.moveLeaders(d)
 	}
 	if w.Scenario.Lose {
 		site := w.SiteNodes(w.Rand.IntN(len(w.Layout.Sites)))

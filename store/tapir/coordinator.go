@@ -40,6 +40,7 @@ type task struct {
 	ballot  ballot
 	parts   []*part // by place in shards
 	decided *store.Decided
+	fast    bool // it was decided so
 	hint    uint64
 	tries   int
 }
@@ -307,6 +308,8 @@ func (c *coordinator) maybeSettle(env *protocol.Env[store.Message], k *task) {
 		all = all && p.stage == chosen
 	}
 	if all {
+		// What was chosen otherwise than by the same answer of a supermajority was confirmed.
+		k.fast = !slices.ContainsFunc(k.parts, func(p *part) bool { return len(p.confirm) > 0 })
 		c.settle(env, k, true, store.NoReason)
 	}
 }
@@ -316,7 +319,7 @@ func (c *coordinator) settle(env *protocol.Env[store.Message], k *task, commit b
 	k.decided = &store.Decided{ID: k.id, Verdict: store.Aborted, Reason: why}
 	switch {
 	case commit:
-		k.decided.Verdict = store.Committed
+		k.decided.Verdict, k.decided.Fast = store.Committed, k.fast
 	case why == store.Old:
 		k.decided.Verdict = store.Unknown // it may have been carried out everywhere, and forgotten
 	case why == store.StaleWrite:

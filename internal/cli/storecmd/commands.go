@@ -41,7 +41,7 @@ Three processes: foresay store init --dir DIR, then
 	command.Group(c)
 	c.AddCommand(p.devCommand(), p.initCommand(), p.configCommand(), p.serveCommand(), p.txnCommand(), p.loadCommand(),
 		p.benchCommand(), p.exportCommand(), p.importCommand(),
-		p.statusCommand(), p.resolveCommand(), plancmd.Command(p.Program))
+		p.statusCommand(), p.moveCommand(), p.resolveCommand(), plancmd.Command(p.Program))
 	return c
 }
 

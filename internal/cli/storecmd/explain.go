@@ -33,18 +33,24 @@ type distanceExplained struct {
 
 // An attemptExplained is one try.
 type attemptExplained struct {
-	Attempt  int             `json:"attempt"`
-	Mode     string          `json:"mode"`
-	Level    string          `json:"level"`
-	Declared bool            `json:"keys_declared,omitempty"`
-	Outcome  string          `json:"outcome"`
-	Reason   string          `json:"reason,omitempty"`
-	BeganMS  float64         `json:"began_ms"`
-	EndedMS  float64         `json:"ended_ms"`
-	Reads    []readExplained `json:"reads"`
-	Commit   *hop            `json:"commit,omitempty"`
+	Attempt  int    `json:"attempt"`
+	Mode     string `json:"mode"`
+	Level    string `json:"level"`
+	Declared bool   `json:"keys_declared,omitempty"`
+	// AsOf is the time as of which it has read that may see what is old, and AgeMS how long ago that
+	// was when it was read. Absent: it has seen what there was.
+	AsOf    *time.Time      `json:"as_of,omitempty"`
+	AgeMS   float64         `json:"age_ms,omitempty"`
+	Outcome string          `json:"outcome"`
+	Reason  string          `json:"reason,omitempty"`
+	BeganMS float64         `json:"began_ms"`
+	EndedMS float64         `json:"ended_ms"`
+	Reads   []readExplained `json:"reads"`
+	Commit  *hop            `json:"commit,omitempty"`
 	// Path is what the attempt waited for, one thing after the other.
 	Path []hop `json:"critical_path"`
+	// Fast says that the protocol's fast path has decided it.
+	Fast bool `json:"fast_path,omitempty"`
 }
 
 // A readExplained is one read. FirstMS and KnownMS are absent if no answer came alone, or nobody
@@ -106,7 +112,12 @@ func explain(traces []*client.Trace, near []storeservice.Distance, sites int, le
 func (x *explanation) attempt(t *client.Trace, level client.Level) attemptExplained {
 	a := attemptExplained{
 		Attempt: t.Attempt, Mode: t.Mode.String(), Level: cmp.Or(t.Level, level).String(), Declared: t.Declared,
-		Outcome: t.Outcome.Verdict.String(), BeganMS: ms(t.Began), EndedMS: ms(t.Ended), Reads: []readExplained{},
+		Outcome: t.Outcome.Verdict.String(), Fast: t.Outcome.Fast, BeganMS: ms(t.Began), EndedMS: ms(t.Ended),
+		Reads: []readExplained{},
+	}
+	if t.At > 0 {
+		at := time.Unix(0, int64(t.At)).UTC()
+		a.AsOf, a.AgeMS = &at, ms(t.Age)
 	}
 	if t.Failed {
 		a.Outcome = "failed"

@@ -47,6 +47,9 @@ func (x *explanation) writeAttempt(w io.Writer, a attemptExplained) {
 		declared = ", keys declared"
 	}
 	fmt.Fprintf(w, "attempt %d, mode %s, %s%s: %s\n", a.Attempt, a.Mode, a.Level, declared, outcome)
+	if a.AsOf != nil {
+		fmt.Fprintf(w, "  as of %s, which was %.1f ms before\n", a.AsOf.Format("15:04:05.000000"), a.AgeMS)
+	}
 	took := a.EndedMS - a.BeganMS
 	label := len("commit")
 	for _, r := range a.Reads {
@@ -69,6 +72,9 @@ func (x *explanation) writeAttempt(w io.Writer, a attemptExplained) {
 		text := fmt.Sprintf("asked at %.1f", c.FromMS)
 		if c.Site != "" {
 			text += fmt.Sprintf(", decided at %.1f by the word of %s", c.ToMS, c.Site)
+		}
+		if a.Fast {
+			text += ", on the fast path"
 		}
 		row("commit", bar(at(c.FromMS), at(c.ToMS), at(c.ToMS)), text)
 	}

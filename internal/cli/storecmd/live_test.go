@@ -30,6 +30,8 @@ func (m *onePlace) End() {}
 
 func (m *onePlace) Promises() history.Level { return history.StrictSerializable }
 
+func (m *onePlace) Stales() bool { return false }
+
 func (m *onePlace) Read(ctx context.Context, key store.Key, _ func(client.Answer)) (client.Answer, error) {
 	m.mu.Lock()
 	v, deaf := m.values[key], m.deaf

@@ -69,7 +69,8 @@ any effect. Transactions that are refused are tried again, for --timeout, or as 
 		"declare all keys before the first is read, where all commands are given at once:\n"+
 			"carousel prepares them meanwhile, others read them at once")
 	c.Flags().StringVar(&f.level, "level", "",
-		"strict: in the order of real time; serializable: if it only reads, it may see an earlier state of the store\n"+
+		"strict: in the order of real time; serializable: if it only reads, it may see an earlier state of the store;\n"+
+			"stale(5s): it may be so old, and the nearest site answers alone, of carousel\n"+
 			"(default: what the store's protocol promises)")
 	c.Flags().IntVar(&f.attempts, "attempts", 0, "how often to try (default: until --timeout)")
 	return c

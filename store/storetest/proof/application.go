@@ -58,7 +58,7 @@ func (a *application) transact(ctx context.Context, l *link) {
 	}
 	ctx, cancel := context.WithTimeout(forTxn(ctx, t.n, t.n), limit)
 	defer cancel()
-	p := newPlot(t.n, a.rand, l.bug)
+	p := newPlot(t.n, a.rand, l.bug, a.w.sc.Protocol.Stale)
 	t.relaxed = p.relaxed
 	err := a.run(ctx, l, p, t)
 	a.w.note(t, err)
@@ -94,7 +94,7 @@ func (a *application) nest(ctx context.Context, l *link) {
 	var plots []plot
 	for _, t := range txns {
 		t.nested = true
-		p := newPlot(t.n, a.rand, l.bug)
+		p := newPlot(t.n, a.rand, l.bug, a.w.sc.Protocol.Stale)
 		p.panics = false
 		t.relaxed = p.relaxed
 		plots = append(plots, p)

@@ -63,12 +63,12 @@ type plot struct {
 	panics bool
 	misled bool // it runs on a guess that is wrong
 	bug    *bug
-	// relaxed says that it asks to be serializable, and no more.
+	// relaxed says that it asks to be serializable, and no more, or may see what is old.
 	relaxed bool
 	hint    []client.Option // what it declares, and asks for
 }
 
-func newPlot(n int, r *rand.Rand, b *bug) plot {
+func newPlot(n int, r *rand.Rand, b *bug, stale bool) plot {
 	p := plot{n: n, bug: b}
 	readOnly := r.IntN(4) == 0
 	for range 1 + r.IntN(4) {
@@ -85,7 +85,11 @@ func newPlot(n int, r *rand.Rand, b *bug) plot {
 		p.panics = true
 	}
 	p.hint = p.declare(r)
-	if p.relaxed = r.IntN(4) == 0; p.relaxed {
+	p.relaxed = r.IntN(4) == 0
+	switch {
+	case p.relaxed && stale && n%2 == 0:
+		p.hint = append(p.hint, client.Stale(time.Duration(1+n%40)*roundTrip/4))
+	case p.relaxed:
 		p.hint = append(p.hint, client.Serializable)
 	}
 	return p

@@ -208,7 +208,7 @@ func (x ChangeRequest_Step) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ChangeRequest_Step.Descriptor instead.
 func (ChangeRequest_Step) EnumDescriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{30, 0}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{32, 0}
 }
 
 // Version is which of the values that a key has had is meant, and the name of the
@@ -803,7 +803,13 @@ type DeclareRequest struct {
 	// As in ReadRequest.
 	Epoch uint64 `protobuf:"varint,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	// As in CommitRequest.
-	Serializable  bool `protobuf:"varint,5,opt,name=serializable,proto3" json:"serializable,omitempty"`
+	Serializable bool `protobuf:"varint,5,opt,name=serializable,proto3" json:"serializable,omitempty"`
+	// The transaction, which only reads, may see the store as it was so many
+	// nanoseconds ago, but not before a timestamp, not_before. With at it goes on with
+	// one that has read as of that timestamp. 0: it sees what there is.
+	MaxAgeNs      uint64 `protobuf:"varint,6,opt,name=max_age_ns,json=maxAgeNs,proto3" json:"max_age_ns,omitempty"`
+	NotBefore     uint64 `protobuf:"varint,7,opt,name=not_before,json=notBefore,proto3" json:"not_before,omitempty"`
+	At            uint64 `protobuf:"varint,8,opt,name=at,proto3" json:"at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -873,11 +879,36 @@ func (x *DeclareRequest) GetSerializable() bool {
 	return false
 }
 
+func (x *DeclareRequest) GetMaxAgeNs() uint64 {
+	if x != nil {
+		return x.MaxAgeNs
+	}
+	return 0
+}
+
+func (x *DeclareRequest) GetNotBefore() uint64 {
+	if x != nil {
+		return x.NotBefore
+	}
+	return 0
+}
+
+func (x *DeclareRequest) GetAt() uint64 {
+	if x != nil {
+		return x.At
+	}
+	return 0
+}
+
 // DeclareResponse is what the keys hold that are to be read.
 type DeclareResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// In the order of the keys.
-	Values        []*Held `protobuf:"bytes,1,rep,name=values,proto3" json:"values,omitempty"`
+	// In the order of the keys. None: what was asked for cannot be read.
+	Values []*Held `protobuf:"bytes,1,rep,name=values,proto3" json:"values,omitempty"`
+	// The timestamp of which the values are, and how long ago that was in
+	// nanoseconds. 0: they are of no timestamp.
+	At            uint64 `protobuf:"varint,2,opt,name=at,proto3" json:"at,omitempty"`
+	AgeNs         uint64 `protobuf:"varint,3,opt,name=age_ns,json=ageNs,proto3" json:"age_ns,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -917,6 +948,20 @@ func (x *DeclareResponse) GetValues() []*Held {
 		return x.Values
 	}
 	return nil
+}
+
+func (x *DeclareResponse) GetAt() uint64 {
+	if x != nil {
+		return x.At
+	}
+	return 0
+}
+
+func (x *DeclareResponse) GetAgeNs() uint64 {
+	if x != nil {
+		return x.AgeNs
+	}
+	return 0
 }
 
 // Held is what a site holds under a declared key.
@@ -1647,9 +1692,13 @@ func (x *Current) GetValue() []byte {
 
 // Decision is how a transaction ended.
 type Decision struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Verdict       Decision_Verdict       `protobuf:"varint,1,opt,name=verdict,proto3,enum=foresay.store.v1.Decision_Verdict" json:"verdict,omitempty"`
-	Reason        Reason                 `protobuf:"varint,2,opt,name=reason,proto3,enum=foresay.store.v1.Reason" json:"reason,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Verdict Decision_Verdict       `protobuf:"varint,1,opt,name=verdict,proto3,enum=foresay.store.v1.Decision_Verdict" json:"verdict,omitempty"`
+	Reason  Reason                 `protobuf:"varint,2,opt,name=reason,proto3,enum=foresay.store.v1.Reason" json:"reason,omitempty"`
+	// That of what a committed transaction has written. Absent: it is not known.
+	Version *Version `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"`
+	// The protocol's fast path has decided it.
+	Fast          bool `protobuf:"varint,4,opt,name=fast,proto3" json:"fast,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1698,6 +1747,137 @@ func (x *Decision) GetReason() Reason {
 	return Reason_REASON_UNSPECIFIED
 }
 
+func (x *Decision) GetVersion() *Version {
+	if x != nil {
+		return x.Version
+	}
+	return nil
+}
+
+func (x *Decision) GetFast() bool {
+	if x != nil {
+		return x.Fast
+	}
+	return false
+}
+
+// HandOverRequest says who is to lead a shard.
+type HandOverRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Shard uint32                 `protobuf:"varint,1,opt,name=shard,proto3" json:"shard,omitempty"`
+	Site  string                 `protobuf:"bytes,2,opt,name=site,proto3" json:"site,omitempty"`
+	// As in ReadRequest.
+	Epoch         uint64 `protobuf:"varint,3,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HandOverRequest) Reset() {
+	*x = HandOverRequest{}
+	mi := &file_foresay_store_v1_store_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HandOverRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HandOverRequest) ProtoMessage() {}
+
+func (x *HandOverRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_foresay_store_v1_store_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HandOverRequest.ProtoReflect.Descriptor instead.
+func (*HandOverRequest) Descriptor() ([]byte, []int) {
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *HandOverRequest) GetShard() uint32 {
+	if x != nil {
+		return x.Shard
+	}
+	return 0
+}
+
+func (x *HandOverRequest) GetSite() string {
+	if x != nil {
+		return x.Site
+	}
+	return ""
+}
+
+func (x *HandOverRequest) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+// HandOverResponse says what comes of it. It is done when the site leads.
+type HandOverResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The machine led the shard when it was asked.
+	Leads bool `protobuf:"varint,1,opt,name=leads,proto3" json:"leads,omitempty"`
+	// Why it does not hand over. Empty: it has begun to, or it is the one that is to lead.
+	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HandOverResponse) Reset() {
+	*x = HandOverResponse{}
+	mi := &file_foresay_store_v1_store_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HandOverResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HandOverResponse) ProtoMessage() {}
+
+func (x *HandOverResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_foresay_store_v1_store_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HandOverResponse.ProtoReflect.Descriptor instead.
+func (*HandOverResponse) Descriptor() ([]byte, []int) {
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *HandOverResponse) GetLeads() bool {
+	if x != nil {
+		return x.Leads
+	}
+	return false
+}
+
+func (x *HandOverResponse) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 // StatusRequest asks how a machine is.
 type StatusRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1707,7 +1887,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[21]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1719,7 +1899,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[21]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1732,7 +1912,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{21}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{23}
 }
 
 // StatusResponse tells it.
@@ -1753,7 +1933,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[22]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1765,7 +1945,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[22]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1778,7 +1958,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{22}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *StatusResponse) GetMachine() string {
@@ -1846,7 +2026,7 @@ type PeerStatus struct {
 
 func (x *PeerStatus) Reset() {
 	*x = PeerStatus{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[23]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1858,7 +2038,7 @@ func (x *PeerStatus) String() string {
 func (*PeerStatus) ProtoMessage() {}
 
 func (x *PeerStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[23]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1871,7 +2051,7 @@ func (x *PeerStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeerStatus.ProtoReflect.Descriptor instead.
 func (*PeerStatus) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{23}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *PeerStatus) GetMachine() string {
@@ -1951,7 +2131,7 @@ type ShardStatus struct {
 
 func (x *ShardStatus) Reset() {
 	*x = ShardStatus{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[24]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1963,7 +2143,7 @@ func (x *ShardStatus) String() string {
 func (*ShardStatus) ProtoMessage() {}
 
 func (x *ShardStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[24]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1976,7 +2156,7 @@ func (x *ShardStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardStatus.ProtoReflect.Descriptor instead.
 func (*ShardStatus) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{24}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ShardStatus) GetShard() uint32 {
@@ -2141,7 +2321,7 @@ type ClockStatus struct {
 
 func (x *ClockStatus) Reset() {
 	*x = ClockStatus{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[25]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2153,7 +2333,7 @@ func (x *ClockStatus) String() string {
 func (*ClockStatus) ProtoMessage() {}
 
 func (x *ClockStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[25]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2166,7 +2346,7 @@ func (x *ClockStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClockStatus.ProtoReflect.Descriptor instead.
 func (*ClockStatus) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{25}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ClockStatus) GetLeads() bool {
@@ -2234,7 +2414,7 @@ type PageRequest struct {
 
 func (x *PageRequest) Reset() {
 	*x = PageRequest{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[26]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2246,7 +2426,7 @@ func (x *PageRequest) String() string {
 func (*PageRequest) ProtoMessage() {}
 
 func (x *PageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[26]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2259,7 +2439,7 @@ func (x *PageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PageRequest.ProtoReflect.Descriptor instead.
 func (*PageRequest) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{26}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *PageRequest) GetShard() uint32 {
@@ -2308,7 +2488,7 @@ type PageResponse struct {
 
 func (x *PageResponse) Reset() {
 	*x = PageResponse{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[27]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2320,7 +2500,7 @@ func (x *PageResponse) String() string {
 func (*PageResponse) ProtoMessage() {}
 
 func (x *PageResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[27]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2333,7 +2513,7 @@ func (x *PageResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PageResponse.ProtoReflect.Descriptor instead.
 func (*PageResponse) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{27}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *PageResponse) GetAt() uint64 {
@@ -2383,7 +2563,7 @@ type Item struct {
 
 func (x *Item) Reset() {
 	*x = Item{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[28]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2395,7 +2575,7 @@ func (x *Item) String() string {
 func (*Item) ProtoMessage() {}
 
 func (x *Item) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[28]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2408,7 +2588,7 @@ func (x *Item) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Item.ProtoReflect.Descriptor instead.
 func (*Item) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{28}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Item) GetKey() []byte {
@@ -2443,7 +2623,7 @@ type Ballot struct {
 
 func (x *Ballot) Reset() {
 	*x = Ballot{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[29]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2455,7 +2635,7 @@ func (x *Ballot) String() string {
 func (*Ballot) ProtoMessage() {}
 
 func (x *Ballot) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[29]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2468,7 +2648,7 @@ func (x *Ballot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ballot.ProtoReflect.Descriptor instead.
 func (*Ballot) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{29}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Ballot) GetRound() uint64 {
@@ -2500,7 +2680,7 @@ type ChangeRequest struct {
 
 func (x *ChangeRequest) Reset() {
 	*x = ChangeRequest{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[30]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2512,7 +2692,7 @@ func (x *ChangeRequest) String() string {
 func (*ChangeRequest) ProtoMessage() {}
 
 func (x *ChangeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[30]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2525,7 +2705,7 @@ func (x *ChangeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeRequest.ProtoReflect.Descriptor instead.
 func (*ChangeRequest) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{30}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ChangeRequest) GetStep() ChangeRequest_Step {
@@ -2578,7 +2758,7 @@ type ChangeResponse struct {
 
 func (x *ChangeResponse) Reset() {
 	*x = ChangeResponse{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[31]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2590,7 +2770,7 @@ func (x *ChangeResponse) String() string {
 func (*ChangeResponse) ProtoMessage() {}
 
 func (x *ChangeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[31]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2603,7 +2783,7 @@ func (x *ChangeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeResponse.ProtoReflect.Descriptor instead.
 func (*ChangeResponse) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{31}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ChangeResponse) GetEpoch() uint64 {
@@ -2704,15 +2884,22 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\x0eCommitResponse\x12,\n" +
 	"\x04vote\x18\x01 \x01(\v2\x16.foresay.store.v1.VoteH\x00R\x04vote\x128\n" +
 	"\bdecision\x18\x02 \x01(\v2\x1a.foresay.store.v1.DecisionH\x00R\bdecisionB\b\n" +
-	"\x06result\"\xa3\x01\n" +
+	"\x06result\"\xf0\x01\n" +
 	"\x0eDeclareRequest\x12)\n" +
 	"\x02id\x18\x01 \x01(\v2\x19.foresay.store.v1.VersionR\x02id\x12\x14\n" +
 	"\x05reads\x18\x02 \x03(\fR\x05reads\x12\x16\n" +
 	"\x06writes\x18\x03 \x03(\fR\x06writes\x12\x14\n" +
 	"\x05epoch\x18\x04 \x01(\x04R\x05epoch\x12\"\n" +
-	"\fserializable\x18\x05 \x01(\bR\fserializable\"A\n" +
+	"\fserializable\x18\x05 \x01(\bR\fserializable\x12\x1c\n" +
+	"\n" +
+	"max_age_ns\x18\x06 \x01(\x04R\bmaxAgeNs\x12\x1d\n" +
+	"\n" +
+	"not_before\x18\a \x01(\x04R\tnotBefore\x12\x0e\n" +
+	"\x02at\x18\b \x01(\x04R\x02at\"h\n" +
 	"\x0fDeclareResponse\x12.\n" +
-	"\x06values\x18\x01 \x03(\v2\x16.foresay.store.v1.HeldR\x06values\"\x95\x01\n" +
+	"\x06values\x18\x01 \x03(\v2\x16.foresay.store.v1.HeldR\x06values\x12\x0e\n" +
+	"\x02at\x18\x02 \x01(\x04R\x02at\x12\x15\n" +
+	"\x06age_ns\x18\x03 \x01(\x04R\x05ageNs\"\x95\x01\n" +
 	"\x04Held\x123\n" +
 	"\aversion\x18\x01 \x01(\v2\x19.foresay.store.v1.VersionR\aversion\x12\x18\n" +
 	"\apresent\x18\x02 \x01(\bR\apresent\x12\x14\n" +
@@ -2756,14 +2943,23 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\x06locked\x18\x02 \x01(\bR\x06locked\x123\n" +
 	"\aversion\x18\x03 \x01(\v2\x19.foresay.store.v1.VersionR\aversion\x12\x18\n" +
 	"\apresent\x18\x04 \x01(\bR\apresent\x12\x14\n" +
-	"\x05value\x18\x05 \x01(\fR\x05value\"\xca\x01\n" +
+	"\x05value\x18\x05 \x01(\fR\x05value\"\x93\x02\n" +
 	"\bDecision\x12<\n" +
 	"\averdict\x18\x01 \x01(\x0e2\".foresay.store.v1.Decision.VerdictR\averdict\x120\n" +
-	"\x06reason\x18\x02 \x01(\x0e2\x18.foresay.store.v1.ReasonR\x06reason\"N\n" +
+	"\x06reason\x18\x02 \x01(\x0e2\x18.foresay.store.v1.ReasonR\x06reason\x123\n" +
+	"\aversion\x18\x03 \x01(\v2\x19.foresay.store.v1.VersionR\aversion\x12\x12\n" +
+	"\x04fast\x18\x04 \x01(\bR\x04fast\"N\n" +
 	"\aVerdict\x12\x17\n" +
 	"\x13VERDICT_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11VERDICT_COMMITTED\x10\x01\x12\x13\n" +
-	"\x0fVERDICT_ABORTED\x10\x02\"\x0f\n" +
+	"\x0fVERDICT_ABORTED\x10\x02\"Q\n" +
+	"\x0fHandOverRequest\x12\x14\n" +
+	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x12\n" +
+	"\x04site\x18\x02 \x01(\tR\x04site\x12\x14\n" +
+	"\x05epoch\x18\x03 \x01(\x04R\x05epoch\"@\n" +
+	"\x10HandOverResponse\x12\x14\n" +
+	"\x05leads\x18\x01 \x01(\bR\x05leads\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\x0f\n" +
 	"\rStatusRequest\"\xfe\x01\n" +
 	"\x0eStatusResponse\x12\x18\n" +
 	"\amachine\x18\x01 \x01(\tR\amachine\x12\x12\n" +
@@ -2861,7 +3057,7 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\rREASON_FENCED\x10\x06\x12\x0e\n" +
 	"\n" +
 	"REASON_OLD\x10\a\x12\x15\n" +
-	"\x11REASON_OVERLOADED\x10\b2\xf4\x04\n" +
+	"\x11REASON_OVERLOADED\x10\b2\xc7\x05\n" +
 	"\x05Store\x12J\n" +
 	"\x04Read\x12\x1d.foresay.store.v1.ReadRequest\x1a\x1e.foresay.store.v1.ReadResponse\"\x03\x90\x02\x01\x12K\n" +
 	"\x06Commit\x12\x1f.foresay.store.v1.CommitRequest\x1a .foresay.store.v1.CommitResponse\x12N\n" +
@@ -2869,7 +3065,8 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\aAbandon\x12 .foresay.store.v1.AbandonRequest\x1a!.foresay.store.v1.AbandonResponse\x12G\n" +
 	"\x05Calls\x12\x1b.foresay.store.v1.CallBatch\x1a\x1d.foresay.store.v1.AnswerBatch(\x010\x01\x12P\n" +
 	"\x06Status\x12\x1f.foresay.store.v1.StatusRequest\x1a .foresay.store.v1.StatusResponse\"\x03\x90\x02\x01\x12J\n" +
-	"\x04Page\x12\x1d.foresay.store.v1.PageRequest\x1a\x1e.foresay.store.v1.PageResponse\"\x03\x90\x02\x01\x12K\n" +
+	"\x04Page\x12\x1d.foresay.store.v1.PageRequest\x1a\x1e.foresay.store.v1.PageResponse\"\x03\x90\x02\x01\x12Q\n" +
+	"\bHandOver\x12!.foresay.store.v1.HandOverRequest\x1a\".foresay.store.v1.HandOverResponse\x12K\n" +
 	"\x06Change\x12\x1f.foresay.store.v1.ChangeRequest\x1a .foresay.store.v1.ChangeResponseB9Z7github.com/foresay/foresay/api/foresay/store/v1;storev1b\x06proto3"
 
 var (
@@ -2885,43 +3082,45 @@ func file_foresay_store_v1_store_proto_rawDescGZIP() []byte {
 }
 
 var file_foresay_store_v1_store_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_foresay_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
+var file_foresay_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
 var file_foresay_store_v1_store_proto_goTypes = []any{
-	(Reason)(0),             // 0: foresay.store.v1.Reason
-	(Decision_Verdict)(0),   // 1: foresay.store.v1.Decision.Verdict
-	(ChangeRequest_Step)(0), // 2: foresay.store.v1.ChangeRequest.Step
-	(*Version)(nil),         // 3: foresay.store.v1.Version
-	(*Priority)(nil),        // 4: foresay.store.v1.Priority
-	(*ReadRequest)(nil),     // 5: foresay.store.v1.ReadRequest
-	(*ReadResponse)(nil),    // 6: foresay.store.v1.ReadResponse
-	(*Read)(nil),            // 7: foresay.store.v1.Read
-	(*Write)(nil),           // 8: foresay.store.v1.Write
-	(*CommitRequest)(nil),   // 9: foresay.store.v1.CommitRequest
-	(*CommitResponse)(nil),  // 10: foresay.store.v1.CommitResponse
-	(*DeclareRequest)(nil),  // 11: foresay.store.v1.DeclareRequest
-	(*DeclareResponse)(nil), // 12: foresay.store.v1.DeclareResponse
-	(*Held)(nil),            // 13: foresay.store.v1.Held
-	(*AbandonRequest)(nil),  // 14: foresay.store.v1.AbandonRequest
-	(*AbandonResponse)(nil), // 15: foresay.store.v1.AbandonResponse
-	(*CallBatch)(nil),       // 16: foresay.store.v1.CallBatch
-	(*Call)(nil),            // 17: foresay.store.v1.Call
-	(*AnswerBatch)(nil),     // 18: foresay.store.v1.AnswerBatch
-	(*Answer)(nil),          // 19: foresay.store.v1.Answer
-	(*Failure)(nil),         // 20: foresay.store.v1.Failure
-	(*Vote)(nil),            // 21: foresay.store.v1.Vote
-	(*Current)(nil),         // 22: foresay.store.v1.Current
-	(*Decision)(nil),        // 23: foresay.store.v1.Decision
-	(*StatusRequest)(nil),   // 24: foresay.store.v1.StatusRequest
-	(*StatusResponse)(nil),  // 25: foresay.store.v1.StatusResponse
-	(*PeerStatus)(nil),      // 26: foresay.store.v1.PeerStatus
-	(*ShardStatus)(nil),     // 27: foresay.store.v1.ShardStatus
-	(*ClockStatus)(nil),     // 28: foresay.store.v1.ClockStatus
-	(*PageRequest)(nil),     // 29: foresay.store.v1.PageRequest
-	(*PageResponse)(nil),    // 30: foresay.store.v1.PageResponse
-	(*Item)(nil),            // 31: foresay.store.v1.Item
-	(*Ballot)(nil),          // 32: foresay.store.v1.Ballot
-	(*ChangeRequest)(nil),   // 33: foresay.store.v1.ChangeRequest
-	(*ChangeResponse)(nil),  // 34: foresay.store.v1.ChangeResponse
+	(Reason)(0),              // 0: foresay.store.v1.Reason
+	(Decision_Verdict)(0),    // 1: foresay.store.v1.Decision.Verdict
+	(ChangeRequest_Step)(0),  // 2: foresay.store.v1.ChangeRequest.Step
+	(*Version)(nil),          // 3: foresay.store.v1.Version
+	(*Priority)(nil),         // 4: foresay.store.v1.Priority
+	(*ReadRequest)(nil),      // 5: foresay.store.v1.ReadRequest
+	(*ReadResponse)(nil),     // 6: foresay.store.v1.ReadResponse
+	(*Read)(nil),             // 7: foresay.store.v1.Read
+	(*Write)(nil),            // 8: foresay.store.v1.Write
+	(*CommitRequest)(nil),    // 9: foresay.store.v1.CommitRequest
+	(*CommitResponse)(nil),   // 10: foresay.store.v1.CommitResponse
+	(*DeclareRequest)(nil),   // 11: foresay.store.v1.DeclareRequest
+	(*DeclareResponse)(nil),  // 12: foresay.store.v1.DeclareResponse
+	(*Held)(nil),             // 13: foresay.store.v1.Held
+	(*AbandonRequest)(nil),   // 14: foresay.store.v1.AbandonRequest
+	(*AbandonResponse)(nil),  // 15: foresay.store.v1.AbandonResponse
+	(*CallBatch)(nil),        // 16: foresay.store.v1.CallBatch
+	(*Call)(nil),             // 17: foresay.store.v1.Call
+	(*AnswerBatch)(nil),      // 18: foresay.store.v1.AnswerBatch
+	(*Answer)(nil),           // 19: foresay.store.v1.Answer
+	(*Failure)(nil),          // 20: foresay.store.v1.Failure
+	(*Vote)(nil),             // 21: foresay.store.v1.Vote
+	(*Current)(nil),          // 22: foresay.store.v1.Current
+	(*Decision)(nil),         // 23: foresay.store.v1.Decision
+	(*HandOverRequest)(nil),  // 24: foresay.store.v1.HandOverRequest
+	(*HandOverResponse)(nil), // 25: foresay.store.v1.HandOverResponse
+	(*StatusRequest)(nil),    // 26: foresay.store.v1.StatusRequest
+	(*StatusResponse)(nil),   // 27: foresay.store.v1.StatusResponse
+	(*PeerStatus)(nil),       // 28: foresay.store.v1.PeerStatus
+	(*ShardStatus)(nil),      // 29: foresay.store.v1.ShardStatus
+	(*ClockStatus)(nil),      // 30: foresay.store.v1.ClockStatus
+	(*PageRequest)(nil),      // 31: foresay.store.v1.PageRequest
+	(*PageResponse)(nil),     // 32: foresay.store.v1.PageResponse
+	(*Item)(nil),             // 33: foresay.store.v1.Item
+	(*Ballot)(nil),           // 34: foresay.store.v1.Ballot
+	(*ChangeRequest)(nil),    // 35: foresay.store.v1.ChangeRequest
+	(*ChangeResponse)(nil),   // 36: foresay.store.v1.ChangeResponse
 }
 var file_foresay_store_v1_store_proto_depIdxs = []int32{
 	4,  // 0: foresay.store.v1.ReadRequest.priority:type_name -> foresay.store.v1.Priority
@@ -2953,39 +3152,42 @@ var file_foresay_store_v1_store_proto_depIdxs = []int32{
 	3,  // 26: foresay.store.v1.Current.version:type_name -> foresay.store.v1.Version
 	1,  // 27: foresay.store.v1.Decision.verdict:type_name -> foresay.store.v1.Decision.Verdict
 	0,  // 28: foresay.store.v1.Decision.reason:type_name -> foresay.store.v1.Reason
-	27, // 29: foresay.store.v1.StatusResponse.shards:type_name -> foresay.store.v1.ShardStatus
-	26, // 30: foresay.store.v1.StatusResponse.peers:type_name -> foresay.store.v1.PeerStatus
-	3,  // 31: foresay.store.v1.ShardStatus.oldest_undecided:type_name -> foresay.store.v1.Version
-	3,  // 32: foresay.store.v1.ShardStatus.blocked_transactions:type_name -> foresay.store.v1.Version
-	28, // 33: foresay.store.v1.ShardStatus.clock:type_name -> foresay.store.v1.ClockStatus
-	0,  // 34: foresay.store.v1.PageResponse.reason:type_name -> foresay.store.v1.Reason
-	31, // 35: foresay.store.v1.PageResponse.items:type_name -> foresay.store.v1.Item
-	3,  // 36: foresay.store.v1.Item.version:type_name -> foresay.store.v1.Version
-	2,  // 37: foresay.store.v1.ChangeRequest.step:type_name -> foresay.store.v1.ChangeRequest.Step
-	32, // 38: foresay.store.v1.ChangeRequest.ballot:type_name -> foresay.store.v1.Ballot
-	32, // 39: foresay.store.v1.ChangeResponse.promised:type_name -> foresay.store.v1.Ballot
-	32, // 40: foresay.store.v1.ChangeResponse.accepted:type_name -> foresay.store.v1.Ballot
-	5,  // 41: foresay.store.v1.Store.Read:input_type -> foresay.store.v1.ReadRequest
-	9,  // 42: foresay.store.v1.Store.Commit:input_type -> foresay.store.v1.CommitRequest
-	11, // 43: foresay.store.v1.Store.Declare:input_type -> foresay.store.v1.DeclareRequest
-	14, // 44: foresay.store.v1.Store.Abandon:input_type -> foresay.store.v1.AbandonRequest
-	16, // 45: foresay.store.v1.Store.Calls:input_type -> foresay.store.v1.CallBatch
-	24, // 46: foresay.store.v1.Store.Status:input_type -> foresay.store.v1.StatusRequest
-	29, // 47: foresay.store.v1.Store.Page:input_type -> foresay.store.v1.PageRequest
-	33, // 48: foresay.store.v1.Store.Change:input_type -> foresay.store.v1.ChangeRequest
-	6,  // 49: foresay.store.v1.Store.Read:output_type -> foresay.store.v1.ReadResponse
-	10, // 50: foresay.store.v1.Store.Commit:output_type -> foresay.store.v1.CommitResponse
-	12, // 51: foresay.store.v1.Store.Declare:output_type -> foresay.store.v1.DeclareResponse
-	15, // 52: foresay.store.v1.Store.Abandon:output_type -> foresay.store.v1.AbandonResponse
-	18, // 53: foresay.store.v1.Store.Calls:output_type -> foresay.store.v1.AnswerBatch
-	25, // 54: foresay.store.v1.Store.Status:output_type -> foresay.store.v1.StatusResponse
-	30, // 55: foresay.store.v1.Store.Page:output_type -> foresay.store.v1.PageResponse
-	34, // 56: foresay.store.v1.Store.Change:output_type -> foresay.store.v1.ChangeResponse
-	49, // [49:57] is the sub-list for method output_type
-	41, // [41:49] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	3,  // 29: foresay.store.v1.Decision.version:type_name -> foresay.store.v1.Version
+	29, // 30: foresay.store.v1.StatusResponse.shards:type_name -> foresay.store.v1.ShardStatus
+	28, // 31: foresay.store.v1.StatusResponse.peers:type_name -> foresay.store.v1.PeerStatus
+	3,  // 32: foresay.store.v1.ShardStatus.oldest_undecided:type_name -> foresay.store.v1.Version
+	3,  // 33: foresay.store.v1.ShardStatus.blocked_transactions:type_name -> foresay.store.v1.Version
+	30, // 34: foresay.store.v1.ShardStatus.clock:type_name -> foresay.store.v1.ClockStatus
+	0,  // 35: foresay.store.v1.PageResponse.reason:type_name -> foresay.store.v1.Reason
+	33, // 36: foresay.store.v1.PageResponse.items:type_name -> foresay.store.v1.Item
+	3,  // 37: foresay.store.v1.Item.version:type_name -> foresay.store.v1.Version
+	2,  // 38: foresay.store.v1.ChangeRequest.step:type_name -> foresay.store.v1.ChangeRequest.Step
+	34, // 39: foresay.store.v1.ChangeRequest.ballot:type_name -> foresay.store.v1.Ballot
+	34, // 40: foresay.store.v1.ChangeResponse.promised:type_name -> foresay.store.v1.Ballot
+	34, // 41: foresay.store.v1.ChangeResponse.accepted:type_name -> foresay.store.v1.Ballot
+	5,  // 42: foresay.store.v1.Store.Read:input_type -> foresay.store.v1.ReadRequest
+	9,  // 43: foresay.store.v1.Store.Commit:input_type -> foresay.store.v1.CommitRequest
+	11, // 44: foresay.store.v1.Store.Declare:input_type -> foresay.store.v1.DeclareRequest
+	14, // 45: foresay.store.v1.Store.Abandon:input_type -> foresay.store.v1.AbandonRequest
+	16, // 46: foresay.store.v1.Store.Calls:input_type -> foresay.store.v1.CallBatch
+	26, // 47: foresay.store.v1.Store.Status:input_type -> foresay.store.v1.StatusRequest
+	31, // 48: foresay.store.v1.Store.Page:input_type -> foresay.store.v1.PageRequest
+	24, // 49: foresay.store.v1.Store.HandOver:input_type -> foresay.store.v1.HandOverRequest
+	35, // 50: foresay.store.v1.Store.Change:input_type -> foresay.store.v1.ChangeRequest
+	6,  // 51: foresay.store.v1.Store.Read:output_type -> foresay.store.v1.ReadResponse
+	10, // 52: foresay.store.v1.Store.Commit:output_type -> foresay.store.v1.CommitResponse
+	12, // 53: foresay.store.v1.Store.Declare:output_type -> foresay.store.v1.DeclareResponse
+	15, // 54: foresay.store.v1.Store.Abandon:output_type -> foresay.store.v1.AbandonResponse
+	18, // 55: foresay.store.v1.Store.Calls:output_type -> foresay.store.v1.AnswerBatch
+	27, // 56: foresay.store.v1.Store.Status:output_type -> foresay.store.v1.StatusResponse
+	32, // 57: foresay.store.v1.Store.Page:output_type -> foresay.store.v1.PageResponse
+	25, // 58: foresay.store.v1.Store.HandOver:output_type -> foresay.store.v1.HandOverResponse
+	36, // 59: foresay.store.v1.Store.Change:output_type -> foresay.store.v1.ChangeResponse
+	51, // [51:60] is the sub-list for method output_type
+	42, // [42:51] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_foresay_store_v1_store_proto_init() }
@@ -3016,7 +3218,7 @@ func file_foresay_store_v1_store_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_foresay_store_v1_store_proto_rawDesc), len(file_foresay_store_v1_store_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   32,
+			NumMessages:   34,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

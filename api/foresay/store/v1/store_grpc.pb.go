@@ -23,14 +23,15 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Store_Read_FullMethodName    = "/foresay.store.v1.Store/Read"
-	Store_Commit_FullMethodName  = "/foresay.store.v1.Store/Commit"
-	Store_Declare_FullMethodName = "/foresay.store.v1.Store/Declare"
-	Store_Abandon_FullMethodName = "/foresay.store.v1.Store/Abandon"
-	Store_Calls_FullMethodName   = "/foresay.store.v1.Store/Calls"
-	Store_Status_FullMethodName  = "/foresay.store.v1.Store/Status"
-	Store_Page_FullMethodName    = "/foresay.store.v1.Store/Page"
-	Store_Change_FullMethodName  = "/foresay.store.v1.Store/Change"
+	Store_Read_FullMethodName     = "/foresay.store.v1.Store/Read"
+	Store_Commit_FullMethodName   = "/foresay.store.v1.Store/Commit"
+	Store_Declare_FullMethodName  = "/foresay.store.v1.Store/Declare"
+	Store_Abandon_FullMethodName  = "/foresay.store.v1.Store/Abandon"
+	Store_Calls_FullMethodName    = "/foresay.store.v1.Store/Calls"
+	Store_Status_FullMethodName   = "/foresay.store.v1.Store/Status"
+	Store_Page_FullMethodName     = "/foresay.store.v1.Store/Page"
+	Store_HandOver_FullMethodName = "/foresay.store.v1.Store/HandOver"
+	Store_Change_FullMethodName   = "/foresay.store.v1.Store/Change"
 )
 
 // StoreClient is the client API for Store service.
@@ -62,6 +63,9 @@ type StoreClient interface {
 	// store whose protocol keeps versions; others refuse. All pages of one time, of all shards, are a
 	// consistent picture. The site keeps it for a while after each call.
 	Page(ctx context.Context, in *PageRequest, opts ...grpc.CallOption) (*PageResponse, error)
+	// HandOver has another site lead a shard that the machine leads, at a store whose
+	// protocol has leaders; others refuse. It is for operators' commands.
+	HandOver(ctx context.Context, in *HandOverRequest, opts ...grpc.CallOption) (*HandOverResponse, error)
 	// Change is a step of the agreement on the store's next epoch, in which a site is
 	// fenced or replaced. It is for operators' commands and other machines.
 	Change(ctx context.Context, in *ChangeRequest, opts ...grpc.CallOption) (*ChangeResponse, error)
@@ -148,6 +152,16 @@ func (c *storeClient) Page(ctx context.Context, in *PageRequest, opts ...grpc.Ca
 	return out, nil
 }
 
+func (c *storeClient) HandOver(ctx context.Context, in *HandOverRequest, opts ...grpc.CallOption) (*HandOverResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(HandOverResponse)
+	err := c.cc.Invoke(ctx, Store_HandOver_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *storeClient) Change(ctx context.Context, in *ChangeRequest, opts ...grpc.CallOption) (*ChangeResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ChangeResponse)
@@ -187,6 +201,9 @@ type StoreServer interface {
 	// store whose protocol keeps versions; others refuse. All pages of one time, of all shards, are a
 	// consistent picture. The site keeps it for a while after each call.
 	Page(context.Context, *PageRequest) (*PageResponse, error)
+	// HandOver has another site lead a shard that the machine leads, at a store whose
+	// protocol has leaders; others refuse. It is for operators' commands.
+	HandOver(context.Context, *HandOverRequest) (*HandOverResponse, error)
 	// Change is a step of the agreement on the store's next epoch, in which a site is
 	// fenced or replaced. It is for operators' commands and other machines.
 	Change(context.Context, *ChangeRequest) (*ChangeResponse, error)
@@ -220,6 +237,9 @@ func (UnimplementedStoreServer) Status(context.Context, *StatusRequest) (*Status
 }
 func (UnimplementedStoreServer) Page(context.Context, *PageRequest) (*PageResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Page not implemented")
+}
+func (UnimplementedStoreServer) HandOver(context.Context, *HandOverRequest) (*HandOverResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method HandOver not implemented")
 }
 func (UnimplementedStoreServer) Change(context.Context, *ChangeRequest) (*ChangeResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Change not implemented")
@@ -360,6 +380,24 @@ func _Store_Page_Handler(srv interface{}, ctx context.Context, dec func(interfac
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Store_HandOver_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(HandOverRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(StoreServer).HandOver(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Store_HandOver_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(StoreServer).HandOver(ctx, req.(*HandOverRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Store_Change_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ChangeRequest)
 	if err := dec(in); err != nil {
@@ -408,6 +446,10 @@ var Store_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Page",
 			Handler:    _Store_Page_Handler,
+		},
+		{
+			MethodName: "HandOver",
+			Handler:    _Store_HandOver_Handler,
 		},
 		{
 			MethodName: "Change",

@@ -33,6 +33,7 @@ type asked struct {
 	leaders    []string
 	txns       string
 	declared   bool
+	stale      bool
 	protocols  []string
 	search     bool
 	by         string
@@ -86,6 +87,8 @@ where a mean is more than 2 % off the model's.`,
 	flags.BoolVar(&f.declared, "declared", false, "transactions know their keys when they begin, and read side by side:\n"+
 		"replicatedcommit does so with code that reads one after the other, too, if first\n"+
 		"answers are right guesses (default: one after the other)")
+	flags.BoolVar(&f.stale, "stale", false, "transactions that only read may see what is a little old:\n"+
+		"those of carousel read the nearest copies, of what nobody has only just written")
 	flags.StringSliceVar(&f.protocols, "protocol", nil, "only these protocols, with commas between")
 	flags.BoolVar(&f.search, "search", false, "search the best placement for each protocol")
 	flags.StringVar(&f.by, "by", "p50", "what the best is the best for: mean, p50, p95 or worst, of all transactions\n"+
@@ -231,7 +234,7 @@ const planKeys = 1_000_000
 
 // load understands --txns.
 func (f *asked) load() (plan.Load, error) {
-	l := plan.Load{Declared: f.declared, Seed: f.seed}
+	l := plan.Load{Declared: f.declared, Stale: f.stale, Seed: f.seed}
 	keys, err := workload.Zipfian(planKeys, 0)
 	if err != nil {
 		return l, err
