@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/control"
+	"github.com/foresay/foresay/internal/race"
 )
 
 // strand is a request of calls one after the other, of several methods, every seventh guess wrong.
@@ -28,6 +29,9 @@ func strand(calls, methods int) *control.RequestRecord {
 // TestLargeRequests: where there are too many methods to weigh, each is weighed time and again, and
 // the means are what weighing all of them gives.
 func TestLargeRequests(t *testing.T) {
+	if race.Enabled {
+		t.Skip("one goroutine computes for ten seconds")
+	}
 	const calls, methods, times = 40, 10, 1000
 	c, err := NewCollector(Config{})
 	if err != nil {

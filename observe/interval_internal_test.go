@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/foresay/foresay/internal/race"
 )
 
 func near(t *testing.T, what string, got, want, tolerance float64) {
@@ -73,6 +75,9 @@ func TestWelch(t *testing.T) {
 // TestCoverage: of 500 intervals about 475 hold the true difference. Times are log-normal, as
 // latencies are, with outliers of ten times on one side in one case.
 func TestCoverage(t *testing.T) {
+	if race.Enabled {
+		t.Skip("it has no goroutines, and takes ten seconds")
+	}
 	const runs = 500
 	for _, n := range []int{20, 60, 400} {
 		for _, outliers := range []bool{false, true} {
