@@ -19,10 +19,6 @@ SOAK_SECONDS ?= $(or $(SECONDS),600)
 # The packages whose tests soak runs, seed after seed.
 SEEDED = ./internal/engine ./internal/spectree ./internal/randtest ./predict ./observe ./specgrpc/... ./wan/... ./sim ./smr/... ./store/...
 
-# The compiler and the linter make much garbage, and need a fifth less time if it is collected less often. Tests must not
-# be told so: some measure memory.
-COMPILING = GOGC=400
-
 # What bench runs.
 EXPERIMENT ?= chain
 
@@ -47,12 +43,14 @@ test:
 # Of history, the recorders alone have goroutines. Of the separate modules, one has metrics read while they are written;
 # the others have no goroutines of their own.
 race:
-	$(COMPILING) go build -race $(CONCURRENT)
+	GOGC=400 go build -race $(CONCURRENT)
 	go test -race $(CONCURRENT)
 	go test -race -run Recorder ./history
 	cd telemetry/oteltest && go test -race ./...
 
-lint: export $(COMPILING)
+# The compiler and the linter make much garbage, and need a fifth less time if it is collected less often. Tests must not
+# be told so: some measure memory.
+lint: export GOGC = 400
 lint:
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then \
 		echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; \
