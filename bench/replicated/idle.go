@@ -59,15 +59,17 @@ func idleRow(ctx context.Context, o bench.Options, p smr.Protocol, groups int) (
 			return err
 		}
 		defer g.close()
-		rests := "yes"
-		if groups > 1 { // one alone beats as often as its process would for all
-			if err := g.all(ctx, func(one service.Status) bool { return one.Resting }); errors.Is(err, errNotAll) {
-				rests = "no"
-			} else if err != nil {
-				return err
+		rests := "-" // one group alone beats as often as its process would for all
+		if groups == 1 {
+			err = errors.Join(g.all(ctx, func(one service.Status) bool { return one.Ready }),
+				g.wait(ctx, bench.Pick(o, time.Second, 5*time.Second)))
+		} else {
+			rests = "yes"
+			if err = g.all(ctx, func(one service.Status) bool { return one.Resting }); errors.Is(err, errNotAll) {
+				rests, err = "no", nil
 			}
-		} else if err := errors.Join(g.all(ctx, func(one service.Status) bool { return one.Ready }),
-			g.wait(ctx, bench.Pick(o, time.Second, 5*time.Second))); err != nil {
+		}
+		if err != nil {
 			return err
 		}
 		began, used := time.Now(), g.servers.CPU()
