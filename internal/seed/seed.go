@@ -3,6 +3,7 @@
 package seed
 
 import (
+	"math"
 	"os"
 	"strconv"
 	"testing"
@@ -45,7 +46,14 @@ func Count(t testing.TB, all int) int {
 	case race.Enabled || testing.Short():
 		n = max(all/slowShare, min(all, 1))
 	}
-	return int(number(t, CountVariable, uint64(n)))
+	if os.Getenv(CountVariable) == "" {
+		return n
+	}
+	asked := number(t, CountVariable, 0)
+	if asked < 1 || asked > math.MaxInt32 {
+		t.Fatalf("%s: %d seeds (want 1 to %d)", CountVariable, asked, math.MaxInt32)
+	}
+	return int(asked)
 }
 
 // Every returns the step in which a test goes through a grid of cases: 1, or n with the race

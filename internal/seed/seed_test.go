@@ -1,6 +1,8 @@
 package seed_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/foresay/foresay/internal/race"
@@ -33,4 +35,28 @@ func TestCount(t *testing.T) {
 	if n := seed.Count(t, 200); n != 2 {
 		t.Errorf("two are asked for, and %d are played", n)
 	}
+	for _, wrong := range []string{"0", "-1", "many", "99999999999"} {
+		t.Setenv(seed.CountVariable, wrong)
+		f := &fatal{TB: t}
+		func() {
+			defer func() { _ = recover() }()
+			seed.Count(f, 200)
+		}()
+		if !strings.HasPrefix(f.said, seed.CountVariable+": ") {
+			t.Errorf("%s=%s: %q", seed.CountVariable, wrong, f.said)
+		}
+	}
+}
+
+// fatal is a test that keeps what it fails with.
+type fatal struct {
+	testing.TB
+	said string
+}
+
+func (f *fatal) Helper() {}
+
+func (f *fatal) Fatalf(format string, args ...any) {
+	f.said = fmt.Sprintf(format, args...)
+	panic(f.said)
 }
