@@ -8,6 +8,25 @@ import (
 	"github.com/foresay/foresay/smr"
 )
 
+// hears notes a word of the leader's, and waits for the next one. A timer says when the leader is
+// missed, as a clock may be set back, and a replica that took the leader to be there for longer than
+// others do would refuse them its vote.
+func (r *replica) hears(env *protocol.Env[smr.Message]) {
+	r.leaderAt, r.hasLeader = env.Now, true
+	env.After(r.patience(), missedTimer{})
+	r.awaitLeader(env)
+}
+
+// leaderIsThere tells whether the replica leads, or has heard the leader lately: at rest, the
+// leader's host.
+func (r *replica) leaderIsThere(now time.Duration) bool {
+	if r.led || !r.Resting.Is() {
+		return r.led || r.hasLeader
+	}
+	_, heard := r.Resting.Heard(now)
+	return heard
+}
+
 // awaitLeader starts the wait for a leader's next word anew.
 func (r *replica) awaitLeader(env *protocol.Env[smr.Message]) {
 	switch {

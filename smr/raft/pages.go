@@ -296,8 +296,7 @@ func (p *part) onPage(env *protocol.Env[smr.Message], from protocol.ID, m page) 
 	if !p.Admission.Admitted() && !p.Cfg.Join || p.core.leader() != from || m.Copy == 0 {
 		return
 	}
-	p.leaderAt, p.hasLeader = env.Now, true
-	p.awaitLeader(env)
+	p.hears(env)
 	a := &p.arriving
 	if a.copy != m.Copy {
 		if m.Number != 1 {

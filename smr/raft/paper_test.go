@@ -41,14 +41,28 @@ func TestNoVoteWhileThereIsALeader(t *testing.T) {
 	r, env := lone(t)
 	env.Begin(time.Second)
 	heartbeat(r, env, 2, 2)
+	if wait, set := armed(env, missedTimer{}); !set || wait != r.patience() {
+		t.Errorf("the leader is missed after %v, want %v", wait, r.patience())
+	}
 	env.Begin(time.Second + r.patience() - 1)
 	if preVote(r, env, 3, 3) {
 		t.Error("a vote was promised although the leader was heard just now")
 	}
-	env.Begin(time.Second + r.patience())
+	env.Begin(time.Second / 2) // the clock is set back, which is nothing that the others know of
+	r.Expire(env, missedTimer{})
 	if !preVote(r, env, 3, 3) {
 		t.Error("no vote was promised although the leader was not heard for long")
 	}
+}
+
+// armed returns the time for which a timer was set last.
+func armed(env *protocol.Env[smr.Message], timer protocol.Timer) (wait time.Duration, set bool) {
+	for _, e := range env.Out {
+		if e.Kind == protocol.KindAfter && e.Timer == timer {
+			wait, set = e.Delay, true
+		}
+	}
+	return wait, set
 }
 
 // A leader that hears from no majority for an election timeout steps down, so that clients look for

@@ -25,6 +25,11 @@ func plants() []plant.Bug {
 			New: "next.term != c.hard.term || next.vote != c.hard.vote && !MUTANT {",
 		},
 		{
+			Name: "a follower does not notice that the leader is gone", Test: "TestNoVoteWhileThereIsALeader",
+			Old: "\tcase missedTimer:\n\t\tr.hasLeader = false\n",
+			New: "\tcase missedTimer:\n\t\tr.hasLeader = MUTANT\n",
+		},
+		{
 			Name: "who was removed and stands for election is not told", Test: "TestRemovedReplicasAreTold",
 			Old: "\tr.Admission.SendAhead(env, from, kit.Removed{})\n",
 			New: "\tif !MUTANT {\n\t\tr.Admission.SendAhead(env, from, kit.Removed{})\n\t}\n",

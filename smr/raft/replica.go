@@ -27,7 +27,7 @@ type replica struct {
 	heard     map[protocol.ID]time.Duration
 	leaderAt  time.Duration // when the leader was last heard
 	leaderWas protocol.ID   // who it was that was heard then
-	hasLeader bool          // whether leaderAt is of a leader
+	hasLeader bool          // it was heard within the patience, by the timer that missedTimer is
 
 	lastSnapshot smr.Slot
 	saving       *raftpb.SnapshotMetadata // of the snapshot that is being written
@@ -37,6 +37,7 @@ type replica struct {
 
 type (
 	electionTimer struct{}
+	missedTimer   struct{} // the leader was not heard for the patience
 	beatTimer     struct{}
 	leaveTimer    struct{}
 )
@@ -127,6 +128,8 @@ func (r *replica) onTimer(env *protocol.Env[smr.Message], t protocol.Timer) {
 	switch t.(type) {
 	case electionTimer:
 		r.onElectionTimer(env)
+	case missedTimer:
+		r.hasLeader = false
 	case beatTimer:
 		r.onBeat(env)
 	case leaveTimer:
@@ -207,11 +210,8 @@ func (r *replica) onRPC(env *protocol.Env[smr.Message], from protocol.ID, disk k
 		if string(msg.GetContext()) == forced {
 			break
 		}
-		r.relyOnHost(env.Now)
-		if r.led || r.hasLeader && env.Now-r.leaderAt < r.patience() && env.Now >= r.leaderAt {
-			if msg.GetTerm() > r.core.term() {
-				return // there is a leader: a replica that does not hear it is not to disturb [Raft thesis §9.6]
-			}
+		if msg.GetTerm() > r.core.term() && r.leaderIsThere(env.Now) {
+			return // a replica that does not hear the leader is not to disturb [Raft thesis §9.6]
 		}
 	}
 	r.core.step(env, msg.Message)
@@ -223,8 +223,8 @@ func (r *replica) onRPC(env *protocol.Env[smr.Message], from protocol.ID, disk k
 				// something large
 				r.Tempo.Saw(env.Now, 2*gap)
 			}
-			r.leaderAt, r.leaderWas, r.hasLeader = env.Now, from, true
-			r.awaitLeader(env)
+			r.leaderWas = from
+			r.hears(env)
 		}
 	case raftpb.MsgVote:
 		if r.core.hard.vote == uint64(from) {

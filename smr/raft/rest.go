@@ -49,13 +49,6 @@ func (r *replica) resume(env *protocol.Env[smr.Message]) {
 
 // awaitWord has a follower wait for its leader's next word, as if the last one had come then.
 func (r *replica) awaitWord(env *protocol.Env[smr.Message], at time.Duration) {
-	r.leaderAt, r.hasLeader, r.leaderWas = max(r.leaderAt, at), true, 0
+	r.hasLeader, r.leaderWas = true, 0
 	r.awaitLeaderFrom(env, at)
-}
-
-// relyOnHost takes a word of the leader's host for the leader's, of a follower at rest.
-func (r *replica) relyOnHost(now time.Duration) {
-	if at, ok := r.Resting.Heard(now); ok && !r.led {
-		r.leaderAt = max(r.leaderAt, at)
-	}
 }

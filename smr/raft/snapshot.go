@@ -229,8 +229,7 @@ func (r *replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, c ki
 	if !r.Admission.Admitted() && !r.Cfg.Join || r.core.leader() != from {
 		return
 	}
-	r.leaderAt, r.hasLeader = env.Now, true
-	r.awaitLeader(env)
+	r.hears(env)
 	answer, whole, err := r.State.Take(env, c, r.State.Applied(), frontLayout.Length)
 	if err != nil {
 		r.Fail(env, err)
