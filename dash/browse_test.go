@@ -228,7 +228,7 @@ func browseMany(t *testing.T, b *browser) {
 	b.until(`document.body.innerText.includes("No site fits the filter")`)
 	b.eval(`(() => { const f = document.getElementById("sites-filter"); f.value = ""; f.dispatchEvent(new Event("input")); document.querySelector("th.col-site button").click(); })()`)
 	b.until(`document.querySelector("th.col-site").getAttribute("aria-sort") === "ascending" && document.querySelector(".sites tbody tr").dataset.site === "/shop.Prices/Get"`)
-	for _, width := range []int{390, 320, 768, 1024, 1440} {
+	for _, width := range []int{320, 768, 1440} {
 		b.shape(width, 844, "dark")
 		b.until(fmt.Sprintf(`innerWidth === %d && document.querySelector("#task-view .line")`, width))
 		if wide := b.eval(`document.documentElement.scrollWidth`); wide.(float64) > float64(width) {

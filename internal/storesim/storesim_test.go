@@ -8,6 +8,7 @@ import (
 
 	"github.com/foresay/foresay/history"
 	"github.com/foresay/foresay/internal/catalog"
+	"github.com/foresay/foresay/internal/seed"
 	"github.com/foresay/foresay/internal/storesim"
 	"github.com/foresay/foresay/store/plan"
 	"github.com/foresay/foresay/wan"
@@ -33,6 +34,7 @@ func ring(t testing.TB, m wan.Matrix, declared bool) plan.Setting {
 // TestModelIsRight: on networks of papers each transaction of each protocol takes what the model
 // says, within 2 %.
 func TestModelIsRight(t *testing.T) {
+	txns := seed.Count(t, 20)
 	for _, network := range []string{"specrpc", "carousel", "globe3"} {
 		d, err := wan.Preset(network)
 		if err != nil {
@@ -45,12 +47,12 @@ func TestModelIsRight(t *testing.T) {
 				}
 				t.Run(network+"/"+string(system), func(t *testing.T) {
 					t.Parallel()
-					all, err := storesim.Measure(storesim.Config{System: system, Setting: ring(t, d.Matrix, declared), Txns: 20,
+					all, err := storesim.Measure(storesim.Config{System: system, Setting: ring(t, d.Matrix, declared), Txns: txns,
 						Seed: 1})
 					if err != nil {
 						t.Fatal(err)
 					}
-					if want := 20 * len(d.Matrix.Sites()); len(all) != want {
+					if want := txns * len(d.Matrix.Sites()); len(all) != want {
 						t.Errorf("%d transactions, want %d", len(all), want)
 					}
 					for _, m := range all {
