@@ -1,0 +1,159 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/foresay/foresay/internal/race"
+	"github.com/foresay/foresay/internal/seed"
+	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/carousel"
+	"github.com/foresay/foresay/store/client"
+	"github.com/foresay/foresay/store/layered"
+	"github.com/foresay/foresay/store/replicatedcommit"
+	"github.com/foresay/foresay/store/tapir"
+	"github.com/foresay/foresay/wan"
+	"github.com/foresay/foresay/workload/tpcc"
+)
+
+// unloaded has a transaction find the rows of the beginning where the store has none.
+type unloaded struct {
+	*client.Tx
+	tables *tpcc.Tables
+	wrote  map[string]bool
+}
+
+func (u unloaded) Get(ctx context.Context, key string) ([]byte, bool, error) {
+	value, ok, err := u.Tx.Get(ctx, key)
+	if err == nil && !ok {
+		value, ok = u.tables.Initial(key)
+	}
+	return value, ok, err
+}
+
+func (u unloaded) Put(key string, value []byte) error {
+	u.wrote[key] = true
+	return u.Tx.Put(key, value)
+}
+
+// snapshot is what a store held when nobody wrote.
+type snapshot struct {
+	tables *tpcc.Tables
+	rows   map[string][]byte
+}
+
+func (s snapshot) Get(_ context.Context, key string) ([]byte, bool, error) {
+	if value, ok := s.rows[key]; ok {
+		return value, true, nil
+	}
+	value, ok := s.tables.Initial(key)
+	return value, ok, nil
+}
+
+func (s snapshot) Put(key string, _ []byte) error { return fmt.Errorf("%s is written", key) }
+
+// TestTPCC: terminals at all sites enter TPC-C's transactions, over gRPC, against warehouses of which
+// each site's clerks change the others' stock, too. Afterwards what the store holds agrees, though
+// nearly all of them meet.
+func TestTPCC(t *testing.T) {
+	if race.Enabled {
+		t.Skip("other tests have transactions meet; this one looks at what comes of them")
+	}
+	var protocols []store.Protocol
+	for _, mode := range []string{"basic", "fast", "direct"} {
+		p, err := carousel.Protocol().In(mode)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Name += "-" + mode
+		protocols = append(protocols, p)
+	}
+	protocols = append(protocols, layered.Protocol(), replicatedcommit.Protocol(), tapir.Protocol())
+	for i, p := range protocols {
+		mode := []client.Mode{client.Spec, client.Predicated, client.GRPC}[i%3]
+		for n := range seed.Count(t, 5) {
+			t.Run(fmt.Sprintf("%s/%v/%d", p.Name, mode, n), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) { playTPCC(t, p, mode, seed.First(t, 1)+uint64(n)) })
+			})
+		}
+	}
+}
+
+func playTPCC(t *testing.T, p store.Protocol, mode client.Mode, first uint64) {
+	tables, err := tpcc.NewTables(tpcc.Scale{Warehouses: 2, Customers: 10, Items: 40})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, wan.Uniform(20*time.Millisecond, "a", "b", "c"), func(w *world) { w.protocol = p })
+	defer w.close()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
+	defer cancel()
+	var (
+		mu        sync.Mutex
+		wrote     = map[string]bool{}
+		committed [5]int
+		clerks    sync.WaitGroup
+	)
+	for i := range 6 {
+		terminal := tpcc.Terminal{Tables: tables, Warehouse: 1 + i%2, Mix: tpcc.Mix{40, 30, 10, 10, 10}, RemoteItems: 20, RemoteBuyers: 20}
+		if err := terminal.Check(); err != nil {
+			t.Fatal(err)
+		}
+		c, r := w.client([]wan.Site{"a", "b", "c"}[i%3], mode), rand.New(rand.NewPCG(first, uint64(i)))
+		clerks.Go(func() {
+			for range 12 {
+				txn := terminal.Next(r, time.Now())
+				u := unloaded{tables: tables, wrote: map[string]bool{}}
+				err := c.Txn(ctx, func(ctx context.Context, tx *client.Tx) error {
+					mine := u
+					mine.Tx = tx
+					return txn.Run(ctx, mine)
+				})
+				mu.Lock()
+				maps.Copy(wrote, u.wrote)
+				switch {
+				case err == nil:
+					committed[txn.Kind]++
+				case !errors.Is(err, tpcc.ErrNoItem):
+					t.Errorf("%v: %v", txn.Kind, err)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	clerks.Wait()
+	all := snapshot{tables, map[string][]byte{}}
+	reader := w.client("b", client.GRPC)
+	for keys := range slices.Chunk(slices.Sorted(maps.Keys(wrote)), 50) {
+		rows, err := client.Run(ctx, reader, func(ctx context.Context, tx *client.Tx) (map[string][]byte, error) {
+			rows := map[string][]byte{}
+			for _, key := range keys {
+				value, ok, err := tx.Get(ctx, key)
+				if err != nil {
+					return nil, err
+				}
+				if ok {
+					rows[key] = value
+				}
+			}
+			return rows, nil
+		}, client.Keys(keys, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		maps.Copy(all.rows, rows)
+	}
+	if err := tables.Check(ctx, all); err != nil {
+		t.Error(err)
+	}
+	t.Logf("%v committed (new orders, payments, order statuses, deliveries, stock levels), %d keys", committed, len(all.rows))
+}
