@@ -243,6 +243,14 @@ func (r *replica) resume(p place) {
 	r.even, r.since, r.high = r.snapshot, 0, 0
 }
 
+// loadSessions takes the sessions' ages as of the snapshot on disk. What is replayed behind it has
+// to evict those that it evicted before.
+func (r *replica) loadSessions(front []byte) error {
+	p, err := placeLayout.Decode(front)
+	r.sessions = p.sessions
+	return err
+}
+
 // load takes over what is on the disk, and tells whether it is blank.
 func (r *replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) (blank bool, err error) {
 	_, front, ok, err := r.State.Load(env, placeLayout.Length)

@@ -259,9 +259,7 @@ func (r *replica) apply(env *protocol.Env[smr.Message], i *instance) (ended bool
 	// and ending a generation would void all that is under way.
 	before := r.State.Members()
 	for _, e := range i.cmd.Entries {
-		r.sessions.use(r.State, e, r.interferer != nil)
 		reply := r.State.Apply(r.nextSlot(i.cmd), e)
-		r.sessions.open(reply.Session, r.interferer != nil)
 		if p != nil {
 			r.executed(env, e, reply)
 		}

@@ -97,6 +97,12 @@ func newReplica(cfg smr.ReplicaConfig) (*replica, error) {
 		underway: map[protocol.ID]*kit.Underway{}}
 	r.interferer, _ = cfg.Machine.(Interferer)
 	r.State.KeepApplied()
+	if r.interferer != nil {
+		r.State.Around(kit.ApplyHooks{
+			Loaded: r.loadSessions, Before: func(e kit.Entry) { r.sessions.use(r.State, e) },
+			After: func(reply kit.Reply) { r.sessions.opens(reply) },
+		})
+	}
 	if !cfg.Join {
 		r.beginGeneration(1)
 	}

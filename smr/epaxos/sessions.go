@@ -16,17 +16,17 @@ type sessionAges struct {
 	used   map[kit.SessionID]uint64
 }
 
-// open notes a session that was opened.
-func (a *sessionAges) open(id kit.SessionID, commuting bool) {
-	if commuting && id != 0 {
-		a.used[id] = a.opened
+// opens notes what an entry has opened, if it was a session.
+func (a *sessionAges) opens(r kit.Reply) {
+	if r.Session != 0 {
+		a.used[r.Session] = a.opened
 	}
 }
 
 // use notes an entry that is about to be applied, and puts the sessions in order if that may
 // matter.
-func (a *sessionAges) use(s *kit.State, e kit.Entry, commuting bool) {
-	if !commuting {
+func (a *sessionAges) use(s *kit.State, e kit.Entry) {
+	if e.Kind == kit.NoOp {
 		return
 	}
 	if a.used == nil {

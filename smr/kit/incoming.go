@@ -95,6 +95,11 @@ func (s *State) Load(env *protocol.Env[smr.Message], split Front) (slot smr.Slot
 	if !h.since.there() {
 		return h.slot, a.front, true, nil
 	}
+	if s.hooks.Loaded != nil {
+		if err := s.hooks.Loaded(a.front); err != nil {
+			return 0, nil, false, err
+		}
+	}
 	if err := s.replay(env, h); err != nil {
 		return 0, nil, false, err
 	}

@@ -33,6 +33,12 @@ func TestPlants(t *testing.T) {
 		Test: "TestStartedAgain",
 		Old:  "\t\t\twaits = true\n", New: "\t\t\twaits = !MUTANT\n",
 	}, {
+		Name: "the protocol is not told of what is replayed", Dir: "smr/kit", Test: "TestSaveNowWritesWhatCame",
+		Old: "\tif s.hooks.Before != nil {\n", New: "\tif s.hooks.Before != nil && (!MUTANT || s.keeps) {\n",
+	}, {
+		Name: "what is replayed comes before its snapshot", Dir: "smr/kit", Test: "TestSaveNowWritesWhatCame",
+		Old: "\tif s.hooks.Loaded != nil {\n", New: "\tif s.hooks.Loaded != nil && !MUTANT {\n",
+	}, {
 		Name: "a newer state takes the place of one that arrives", Dir: "smr/kit", Test: "TestSnapshotsDoNotTakeTurns",
 		Old: "\tcase in != nil && in.have > 0 && (c.Offset > 0 || in.refused < most):\n",
 		New: "\tcase in != nil && in.have > 0 && (c.Offset > 0 || in.refused < most) && (!MUTANT || c.Slot <= in.slot):\n",

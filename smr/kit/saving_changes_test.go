@@ -25,6 +25,7 @@ type changing struct {
 	begun   Snapshot                       // what is being written
 	done    Snapshot                       // what the disk has
 	entries []Entry                        // since then
+	told    []Entry                        // by the hooks of the last load, before they were replayed
 }
 
 func newChanging(t *testing.T, seed uint64) *changing {
@@ -127,13 +128,28 @@ func (c *changing) next() {
 func (c *changing) load() *State {
 	s := NewState(kv.New(), nil)
 	s.KeepApplied()
+	c.told = nil
+	loaded, replies := false, 0
+	s.Around(ApplyHooks{
+		Loaded: func(front []byte) error {
+			loaded = string(front) == "front"
+			return nil
+		},
+		Before: func(e Entry) {
+			if c.told = append(c.told, e); !loaded || s.Applied() == 0 {
+				c.t.Fatal("an entry is replayed before it is known what it comes behind")
+			}
+		},
+		After: func(Reply) { replies++ },
+	})
 	c.env.Begin(0)
 	slot, _, ok, err := s.Load(c.env, func(begin []byte) (int, bool) {
 		return len(begin) - len(bytes.TrimPrefix(begin, []byte("front"))), true
 	})
-	if err != nil || !ok {
-		c.t.Fatal(ok, err)
+	if err != nil || !ok || replies != len(c.told) {
+		c.t.Fatalf("%v, %v, %d entries are replayed, with %d answers", ok, err, len(c.told), replies)
 	}
+	s.Around(ApplyHooks{})
 	again, err := s.Snapshot()
 	if err != nil || slot != c.done.Slot || !bytes.Equal(again, c.done.Data) {
 		c.t.Fatalf("the disk has another state at slot %d than the one at slot %d that was written: %v", slot, c.done.Slot,
@@ -240,12 +256,16 @@ func TestSaveNowWritesWhatCame(t *testing.T) {
 		for n := range 10 {
 			c.put(fmt.Sprint("hot", n))
 		}
+		last := c.entries[len(c.entries)-1].Command
 		c.mark = segment{} // as with another snapshot under way: all of the state is to be written
 		before := c.written
 		if c.saveNow(); c.written-before > whole/20 {
 			t.Errorf("%d of %d bytes are written in one call", c.written-before, whole)
 		}
-		c.load()
+		if c.load(); string(c.told[len(c.told)-1].Command) != string(last) || len(c.told)%10 != 0 {
+			t.Errorf("%d entries are replayed, the last one %q, want all since the snapshot, to %q", len(c.told),
+				c.told[len(c.told)-1].Command, last)
+		}
 	}
 	c.env.Begin(0)
 	if _, ok, err := SendSnapshot(c.env); ok || err != nil {

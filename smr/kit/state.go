@@ -31,8 +31,23 @@ type State struct {
 	members  members
 	saver
 
+	hooks          ApplyHooks
 	maxAnswerBytes int // of the results that sessions keep; 0 is any number
 }
+
+// ApplyHooks are what a protocol does around each entry that is applied, the first time and again when
+// a restart replays it. Any of them may be nil.
+type ApplyHooks struct {
+	// Loaded takes what the protocol had put in front of the snapshot on disk. It comes after the
+	// snapshot was restored, and before Load replays the entries behind it. What Load returns is as
+	// of the moment after that.
+	Loaded func(front []byte) error
+	Before func(e Entry)
+	After  func(r Reply)
+}
+
+// Around sets the hooks.
+func (s *State) Around(h ApplyHooks) { s.hooks = h }
 
 // NewState returns the state of a group before its first entry. The members need not be in order. A
 // replica that joins gives nil: it cannot know with whom the group began, so its state must come
@@ -58,6 +73,18 @@ func (s *State) Apply(slot smr.Slot, e Entry) Reply {
 	if s.keeps && e.Kind != NoOp {
 		s.kept.Add(appliedEntry{slot, e})
 	}
+	if s.hooks.Before != nil {
+		s.hooks.Before(e)
+	}
+	r := s.execute(slot, e)
+	if s.hooks.After != nil {
+		s.hooks.After(r)
+	}
+	return r
+}
+
+// execute does what an entry asks for, unless that was done before.
+func (s *State) execute(slot smr.Slot, e Entry) Reply {
 	switch e.Kind {
 	case Command, ChangeMembers:
 		from := s.sessions.byID[e.Session]
