@@ -1,9 +1,13 @@
 package tidy
 
 import (
+	"fmt"
 	"go/ast"
 	"go/importer"
 	"go/types"
+	"io"
+	"os"
+	"os/exec"
 	"path"
 	"strings"
 )
@@ -21,7 +25,18 @@ type typeChecker struct {
 
 func newTypeChecker(tree *tree) *typeChecker {
 	_, files := byDir(tree.code())
-	return &typeChecker{tree: tree, files: files, std: importer.Default(), packages: make(map[string]*types.Package)}
+	return &typeChecker{tree: tree, files: files, std: importer.ForCompiler(tree.fset, "gc", export),
+		packages: make(map[string]*types.Package)}
+}
+
+// export opens what the compiler says of a package of the standard library. The importer's own way
+// to find it needs a program that knows where Go is, which one that was built with -trimpath does not.
+func export(importPath string) (io.ReadCloser, error) {
+	file, err := exec.Command("go", "list", "-export", "-f", "{{.Export}}", importPath).Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list -export %s: %w", importPath, err)
+	}
+	return os.Open(strings.TrimSpace(string(file)))
 }
 
 // infoOf returns what is known about the syntax of the package in dir.

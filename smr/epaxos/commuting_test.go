@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/internal/wirefmt"
+	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 	"github.com/foresay/foresay/smr/kv"
 	"github.com/foresay/foresay/smr/smrtest"
 )
@@ -110,6 +112,65 @@ func TestAllConflict(t *testing.T) {
 		}
 		if p50 := smrtest.Percentile(executed, 0.5); p50 > 400*time.Millisecond {
 			t.Errorf("executed: %v", p50)
+		}
+	}
+}
+
+// TestReplayEvictsTheSameSession: which session goes when there are too many does not depend on the
+// order in which commands that commute were executed here; nor does it when a restart replays what
+// was executed behind the snapshot on disk. First session 2 goes, which was not used since session 3
+// was opened. Then all three were used since as many were opened, so the oldest goes, session 1,
+// though the others were used before it.
+func TestReplayEvictsTheSameSession(t *testing.T) {
+	var disk smrtest.Disk
+	cfg := smr.ReplicaConfig{ID: 2, Members: smrtest.Group(3), Machine: newRegisters(nil), RoundTrip: trip, SnapshotPartBytes: 64}
+	r, env := smrtest.OnDisk(t, &disk, newReplica, cfg)
+	execute := func(e kit.Entry) {
+		r.apply(env, &instance{cmd: &command{Kind: work, Entries: []kit.Entry{e}}})
+	}
+	open := func(client protocol.ID) {
+		execute(kit.Entry{Kind: kit.OpenSession, Client: client, Seq: 1, Open: &kit.Open{MaxSessions: 3, Window: 8}})
+	}
+	seq := kit.Seq(0)
+	work := func(session kit.SessionID, value string) kit.Entry {
+		seq++
+		return kit.Entry{Kind: kit.Command, Client: protocol.ID(session), Session: session, Seq: seq, Acked: seq,
+			Command: set(value, fmt.Sprint("k", session))}
+	}
+	open(1)
+	open(2)
+	open(3)
+	execute(work(1, strings.Repeat("v", 500))) // so that a snapshot has several parts
+	execute(work(3, "v"))
+	r.rewrite(env)
+	for r.State.Saving() {
+		disk.Write(env, 0)
+		r.State.PartSaved(env, cfg.ID)
+		if _, err := r.State.ContinueSave(env); err != nil {
+			t.Fatal(err)
+		}
+	}
+	disk.Write(env, 0)
+	open(4)
+	execute(work(3, "w"))
+	execute(work(1, "w"))
+	open(5)
+	r.rewrite(env)
+	disk.Write(env, 0)
+	cfg.Machine = newRegisters(nil)
+	again, _ := smrtest.OnDisk(t, &disk, newReplica, cfg)
+	if !again.State.Replayed() {
+		t.Fatal("nothing is replayed")
+	}
+	if a, b := fmt.Sprint(r.Cfg.Machine), fmt.Sprint(again.Cfg.Machine); a != b {
+		t.Errorf("%s after a restart, %s before", b, a)
+	}
+	for name, r := range map[string]*replica{"": r, " after a restart": again} {
+		for session := range kit.SessionID(5) {
+			reply, ok := r.State.Seen(work(session+1, "x"))
+			if gone := ok && reply.Gone; gone != (session < 2) {
+				t.Errorf("session %d is gone%s: %v, want sessions 1 and 2 only", session+1, name, gone)
+			}
 		}
 	}
 }

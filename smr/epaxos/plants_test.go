@@ -21,6 +21,11 @@ func plants() []plant.Bug {
 			Old:  "p.checkpoint.Index > 0 {\n", New: "p.checkpoint.Index > 0 && !MUTANT {\n",
 		},
 		{
+			Name: "a replay begins with the sessions' ages of its end", Dir: dir, Test: "TestReplayEvictsTheSameSession",
+			Old: "\tr.sessions = p.sessions\n\treturn err\n",
+			New: "\tif !MUTANT {\n\t\tr.sessions = p.sessions\n\t}\n\treturn err\n",
+		},
+		{
 			Name: "a proposer vouches for what it does not know", Dir: dir, Test: "TestDurableWaitsForWhatNobodyKnows",
 			Old: "\t\tw.seen = max(w.seen, w.base)\n",
 			New: "\t\tif len(vouched) == 0 && MUTANT {\n\t\t\treturn false\n\t\t}\n\t\tw.seen = max(w.seen, w.base)\n",
