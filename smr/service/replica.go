@@ -239,6 +239,9 @@ func (r *Replica) follow(ctx context.Context) error {
 				return &RefusedError{r.cfg.ID, reason}
 			}
 			peers.change(groups)
+			for _, m := range r.news.takeJoining() {
+				peers.meet(m)
+			}
 		case m := <-r.joiners:
 			peers.expect(m)
 		case now := <-tick.C:
