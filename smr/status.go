@@ -41,9 +41,13 @@ type Status struct {
 func (s Status) Ready() bool { return s.Leader != 0 || s.Serves }
 
 // MembersChanged goes from a replica to its application when the members have changed, and once
-// after its start: a host has to know where they are. One that is about to be added is among them
-// already.
-type MembersChanged struct{ Members []Member }
+// after its start: a host has to know where they are.
+type MembersChanged struct {
+	Members []Member
+	// Joining is the one of Members that somebody wants to be added, 0 for none. It is no member yet,
+	// and may never be one: nothing more is said if the change is given up.
+	Joining protocol.ID
+}
 
 // MembersAre goes from an application to its client node: the members of now, which it has learned
 // from replicas. A client node otherwise knows those of its configuration, and whoever leads; of

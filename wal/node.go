@@ -140,7 +140,8 @@ func (n *Node) Records() iter.Seq2[Record, error] {
 			}
 		}
 		if err == nil && want != next {
-			err = fmt.Errorf("the log has no record %d, though it goes up to %d", want, next-1)
+			err = &DamageError{File: n.store.fs.PathJoin(n.store.dir, databaseName),
+				Problem: fmt.Sprintf("the log has no record %d, though it goes up to %d", want, next-1)}
 		}
 		if err != nil {
 			yield(Record{}, n.store.fail(fmt.Errorf("node %q: records: %w", n.name, err)))

@@ -93,7 +93,7 @@ func (s *Store) abandon() {
 
 // open finds out what the directory is, makes it if it is nothing, and opens the database.
 func (s *Store) open() (err error) {
-	if err := s.fs.MkdirAll(s.dir, 0o755); err != nil {
+	if err := s.opts.FS.MkdirAll(s.dir, 0o755); err != nil { // not guarded: nothing is there that could be harmed
 		return err
 	}
 	s.lock, err = s.opts.FS.Lock(s.fs.PathJoin(s.dir, lockName))
@@ -122,6 +122,11 @@ func (s *Store) open() (err error) {
 	}
 	if err != nil {
 		return err
+	}
+	if made {
+		if err := s.checkLarge(database); err != nil {
+			return errors.Join(err, s.db.Close())
+		}
 	}
 	switch {
 	case !made:

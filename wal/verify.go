@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"io"
 	"io/fs"
+	"strings"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -155,8 +156,51 @@ func (s *Store) incomplete(dir string, err error) error {
 		return &DamageError{File: manifest, Problem: "missing"}
 	case manifest != "" && pebble.IsCorruptionError(err):
 		return &DamageError{File: manifest, Problem: fmt.Sprintf("damaged (%v)", err)}
+	case errors.Is(err, fs.ErrNotExist), strings.Contains(err.Error(), otherSize):
+		return &DamageError{File: dir, Problem: fmt.Sprintf("not whole (%s)", oneLine(err))}
 	}
 	return err
+}
+
+// otherSize is what Pebble says of a table that does not have the size that the MANIFEST has.
+const otherSize = "object size mismatch"
+
+// oneLine returns what an error says that may be several joined ones.
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+
+// checkLarge returns an error if a file of large values is missing or has not its size. Pebble
+// looks for its tables when it is opened, and for these files when a value is read: then it panics.
+func (s *Store) checkLarge(dir string) error {
+	for {
+		version := s.db.DebugCurrentVersion()
+		it, err := s.db.NewIter(nil) // what it sees stays until it is closed, and so do the files
+		if err != nil {
+			return err
+		}
+		if s.db.DebugCurrentVersion() != version { // so the iterator may see another one
+			if err := it.Close(); err != nil {
+				return err
+			}
+			continue
+		}
+		for large := range version.BlobFiles.All() {
+			name := s.fs.PathJoin(dir, fmt.Sprintf("%06d", uint64(large.Physical.FileNum))+largeSuffix)
+			info, failed := s.fs.Stat(name)
+			switch {
+			case errors.Is(failed, fs.ErrNotExist):
+				err = &DamageError{File: name, Problem: "missing"}
+			case failed != nil:
+				err = failed
+			case info.Size() != int64(large.Physical.Size):
+				err = &DamageError{File: name, Problem: fmt.Sprintf("damaged: it has %d bytes instead of %d",
+					info.Size(), large.Physical.Size)}
+			}
+			if err != nil {
+				break
+			}
+		}
+		return errors.Join(err, it.Close())
+	}
 }
 
 func (s *Store) readFile(name string) ([]byte, error) { return readAll(s.fs, name) }

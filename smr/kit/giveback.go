@@ -36,5 +36,5 @@ func (d *Desk) Meet(env *protocol.Env[smr.Message], change smr.Change) {
 	if _, member := d.state.Member(id); member || change.Validate() != nil || change.Remove != 0 || d.state.Removed(id) {
 		return
 	}
-	env.Send(protocol.App, smr.MembersChanged{Members: append(slices.Clone(d.state.Members()), change.Add)})
+	env.Send(protocol.App, smr.MembersChanged{Members: append(slices.Clone(d.state.Members()), change.Add), Joining: id})
 }

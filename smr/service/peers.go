@@ -72,6 +72,16 @@ func (t *peerTable) expect(m Member) {
 	t.set(m)
 }
 
+// meet talks for a while to a replica that somebody wants to be added: before it is a member it has
+// to be answered and brought up to date.
+func (t *peerTable) meet(m smr.Member) {
+	if t.known[m.ID] || m.ID == t.cfg.ID {
+		return
+	}
+	t.leaving[m.ID] = time.Now().Add(farewell)
+	t.set(Member{m.ID, t.cfg.addressOf(m)})
+}
+
 func (t *peerTable) set(m Member) {
 	if err := t.host.SetPeer(m.ID, m.Address); err != nil {
 		t.log.Error("replica: another one cannot be reached", "id", m.ID, "err", err)

@@ -95,7 +95,7 @@ func OpenReplica(cfg *Config, o ReplicaOptions) (*Replica, error) {
 	}
 	r.caller = caller{replica: r, dial: o.Dial}
 	if err := r.open(o); err != nil {
-		return nil, fmt.Errorf("replica %d: %w", cfg.ID, errors.Join(err, r.close()))
+		return nil, fmt.Errorf("replica %d: %w", cfg.ID, r.end(err))
 	}
 	return r, nil
 }
@@ -170,19 +170,33 @@ func (r *Replica) addNodes() error {
 	return nil
 }
 
+// end closes the replica, and returns why it has ended. That the disk is damaged is said once, and
+// instead of a refusal: a replica that does not find what it has written refuses to take part.
+func (r *Replica) end(err error) error {
+	closed := r.close()
+	_, damaged := errors.AsType[*wal.DamageError](closed)
+	_, refused := errors.AsType[*RefusedError](err)
+	switch {
+	case err == nil, damaged && refused:
+		return closed
+	case closed == nil, errors.Is(err, closed):
+		return err
+	}
+	return errors.Join(err, closed)
+}
+
 // close gives back what OpenReplica took.
 func (r *Replica) close() error {
-	var errs []error
 	if r.listener != nil {
 		r.listener.Close() // the host may have closed it before
 	}
 	if r.metrics != nil {
 		r.metrics.Close() // likewise
 	}
-	if r.store != nil {
-		errs = append(errs, r.store.Close())
+	if r.store == nil {
+		return nil
 	}
-	return errors.Join(errs...)
+	return r.store.Close()
 }
 
 // Run runs the replica until ctx ends; it then hands over, if it leads, makes durable what was
@@ -214,7 +228,7 @@ func (r *Replica) Run(ctx context.Context) error {
 	}
 	err := group.Wait()
 	r.caller.close()
-	err = errors.Join(err, r.close())
+	err = r.end(err)
 	if err == nil {
 		r.log.Info("replica: stopped", "id", r.cfg.ID)
 	}
@@ -239,6 +253,9 @@ func (r *Replica) follow(ctx context.Context) error {
 				return &RefusedError{r.cfg.ID, reason}
 			}
 			peers.change(groups)
+			for _, m := range r.news.takeJoining() {
+				peers.meet(m)
+			}
 		case m := <-r.joiners:
 			peers.expect(m)
 		case now := <-tick.C:

@@ -2,12 +2,14 @@ package service
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/foresay/foresay/host"
 	"github.com/foresay/foresay/host/waldisk"
 	"github.com/foresay/foresay/internal/callers"
+	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/kv"
 	"github.com/foresay/foresay/wal"
@@ -95,6 +97,10 @@ func (g *replicaGroup) onMessage(msg smr.Message) {
 	case smr.HandingOver:
 		g.handing.Answer(uint64(m.ID), m)
 	case smr.MembersChanged:
+		if i := slices.IndexFunc(m.Members, func(x smr.Member) bool { return x.ID == m.Joining }); i >= 0 {
+			g.news.joining(m.Members[i])
+			return
+		}
 		g.lessor.know(m.Members)
 		g.news.members(g.number, m.Members)
 	case smr.ClockOff:
@@ -131,6 +137,7 @@ type news struct {
 
 	mu     sync.Mutex
 	groups []groupNews
+	joins  map[protocol.ID]smr.Member // that somebody wants to be added, since they were taken last
 }
 
 // groupNews is what one group has said last.
@@ -140,13 +147,19 @@ type groupNews struct {
 }
 
 func newNews(groups int) *news {
-	return &news{wake: make(chan struct{}, 1), groups: make([]groupNews, groups)}
+	return &news{wake: make(chan struct{}, 1), groups: make([]groupNews, groups),
+		joins: map[protocol.ID]smr.Member{}}
 }
 
 func (n *news) note(group int, f func(*groupNews)) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	f(&n.groups[group])
+	n.tell()
+}
+
+// tell wakes whoever takes the news.
+func (n *news) tell() {
 	select {
 	case n.wake <- struct{}{}:
 	default:
@@ -155,6 +168,23 @@ func (n *news) note(group int, f func(*groupNews)) {
 
 func (n *news) members(group int, members []smr.Member) {
 	n.note(group, func(g *groupNews) { g.members = members })
+}
+
+// joining notes a replica that somebody wants to be added.
+func (n *news) joining(m smr.Member) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.joins[m.ID] = m
+	n.tell()
+}
+
+// takeJoining returns those that somebody wants to be added, each once.
+func (n *news) takeJoining() map[protocol.ID]smr.Member {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	joins := n.joins
+	n.joins = map[protocol.ID]smr.Member{}
+	return joins
 }
 
 func (n *news) refused(group int, why smr.Refused) {
