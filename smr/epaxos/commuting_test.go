@@ -123,7 +123,8 @@ func TestAllConflict(t *testing.T) {
 // though the others were used before it.
 func TestReplayEvictsTheSameSession(t *testing.T) {
 	var disk smrtest.Disk
-	cfg := smr.ReplicaConfig{ID: 2, Members: smrtest.Group(3), Machine: newRegisters(nil), RoundTrip: trip, SnapshotPartBytes: 64}
+	cfg := smr.ReplicaConfig{ID: 2, Members: smrtest.Group(3), Machine: newRegisters(nil), RoundTrip: trip,
+		SnapshotPartBytes: 64}
 	r, env := smrtest.OnDisk(t, &disk, newReplica, cfg)
 	execute := func(e kit.Entry) {
 		r.apply(env, &instance{cmd: &command{Kind: work, Entries: []kit.Entry{e}}})

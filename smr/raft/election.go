@@ -9,8 +9,8 @@ import (
 )
 
 // hears notes a word of the leader's, and waits for the next one. A timer says when the leader is
-// missed, as a clock may be set back, and a replica that took the leader to be there for longer than
-// others do would refuse them its vote.
+// missed, as a clock may be set back, and a replica that took the leader to be there for longer
+// than others do would refuse them its vote.
 func (r *replica) hears(env *protocol.Env[smr.Message]) {
 	r.leaderAt, r.hasLeader = env.Now, true
 	env.After(r.patience(), missedTimer{})

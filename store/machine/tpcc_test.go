@@ -60,9 +60,9 @@ func (s snapshot) Get(_ context.Context, key string) ([]byte, bool, error) {
 
 func (s snapshot) Put(key string, _ []byte) error { return fmt.Errorf("%s is written", key) }
 
-// TestTPCC: terminals at all sites enter TPC-C's transactions, over gRPC, against warehouses of which
-// each site's clerks change the others' stock, too. Afterwards what the store holds agrees, though
-// nearly all of them meet.
+// TestTPCC: terminals at all sites enter TPC-C's transactions, over gRPC, against warehouses of
+// which each site's clerks change the others' stock, too. Afterwards what the store holds agrees,
+// though nearly all of them meet.
 func TestTPCC(t *testing.T) {
 	if race.Enabled {
 		t.Skip("other tests have transactions meet; this one looks at what comes of them")
@@ -104,7 +104,8 @@ func playTPCC(t *testing.T, p store.Protocol, mode client.Mode, first uint64) {
 		clerks    sync.WaitGroup
 	)
 	for i := range 6 {
-		terminal := tpcc.Terminal{Tables: tables, Warehouse: 1 + i%2, Mix: tpcc.Mix{40, 30, 10, 10, 10}, RemoteItems: 20, RemoteBuyers: 20}
+		terminal := tpcc.Terminal{Tables: tables, Warehouse: 1 + i%2, Mix: tpcc.Mix{40, 30, 10, 10, 10},
+			RemoteItems: 20, RemoteBuyers: 20}
 		if err := terminal.Check(); err != nil {
 			t.Fatal(err)
 		}
@@ -155,5 +156,6 @@ func playTPCC(t *testing.T, p store.Protocol, mode client.Mode, first uint64) {
 	if err := tables.Check(ctx, all); err != nil {
 		t.Error(err)
 	}
-	t.Logf("%v committed (new orders, payments, order statuses, deliveries, stock levels), %d keys", committed, len(all.rows))
+	t.Logf("%v committed (new orders, payments, order statuses, deliveries, stock levels), %d keys", committed,
+		len(all.rows))
 }

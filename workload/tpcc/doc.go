@@ -8,6 +8,6 @@
 // what a customer owes) has keys of its own, as in the experiments with STR [STR §8.3].
 //
 // The tables need not be loaded: Scale.Initial says what a key holds at the beginning, so a
-// simulated store can make rows up when they are read. Scale.Rows lists them all for a store that is
-// loaded. Check tells whether what a store holds can have come about by these transactions.
+// simulated store can make rows up when they are read. Scale.Rows lists them all for a store that
+// is loaded. Check tells whether what a store holds can have come about by these transactions.
 package tpcc

@@ -179,8 +179,8 @@ func (t *Tables) rowOfCustomer(kind string, numbers int, n [4]int) any {
 	switch {
 	case numbers == 3 && kind == "c":
 		r := chance("c", n[:3]...)
-		return Customer{First: t.first(n[2]), Last: t.lasts[n[2]-1], Address: text(r, 60, 96), BadCredit: r.IntN(10) == 0,
-			Discount: float64(r.IntN(5001)) / 10_000, Data: text(r, 300, 500)}
+		return Customer{First: t.first(n[2]), Last: t.lasts[n[2]-1], Address: text(r, 60, 96),
+			BadCredit: r.IntN(10) == 0, Discount: float64(r.IntN(5001)) / 10_000, Data: text(r, 300, 500)}
 	case numbers == 3 && kind == "c-account":
 		return Account{Balance: -firstPayment, Paid: firstPayment, Payments: 1}
 	case numbers == 3 && kind == "c-latest":
@@ -200,7 +200,8 @@ func (t *Tables) rowOfCustomer(kind string, numbers int, n [4]int) any {
 
 func (t *Tables) order(o OrderID) Order {
 	r := chance("o", o.Warehouse, o.District, o.Order)
-	row := Order{Customer: t.ordered[o.Order-1], Entered: opened(), Lines: minLines + r.IntN(maxLines-minLines+1), Local: true}
+	row := Order{Customer: t.ordered[o.Order-1], Entered: opened(), Local: true,
+		Lines: minLines + r.IntN(maxLines-minLines+1)}
 	if o.Order <= t.delivered() {
 		row.Carrier = 1 + r.IntN(10)
 	}

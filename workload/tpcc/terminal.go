@@ -31,11 +31,10 @@ func (k Kind) String() string {
 // Mix is how many of a hundred transactions are of each kind.
 type Mix [kinds]int
 
-// The mixes: the specification's least shares, and those of the experiments with STR
-// [TPC-C §5.2.3, STR §8.3].
+// Standard returns the mix of the specification's least shares [TPC-C §5.2.3].
 func Standard() Mix { return Mix{45, 43, 4, 4, 4} }
 
-// MixOf returns a mix by its name: standard, or A, B or C of STR.
+// MixOf returns a mix by its name: standard, or A, B or C of the experiments with STR [STR §8.3].
 func MixOf(name string) (Mix, error) {
 	switch name {
 	case "standard":

@@ -67,12 +67,14 @@ func TestBeginningIsConsistent(t *testing.T) {
 	}
 	lines := kinds["l"]
 	delete(kinds, "l")
-	want := map[string]int{"w": 1, "w-taken": 1, "d": 10, "d-taken": 10, "d-next": 10, "i": 60, "s": 60, "c": 300, "c-account": 300,
-		"c-latest": 300, "c-named": 300, "h": 300, "o": 300}
+	want := map[string]int{"w": 1, "w-taken": 1, "d": 10, "d-taken": 10, "d-next": 10, "i": 60, "s": 60, "c": 300,
+		"c-account": 300,
+		"c-latest":  300, "c-named": 300, "h": 300, "o": 300}
 	if !maps.Equal(kinds, want) || lines < 5*300 || lines > 15*300 {
 		t.Errorf("%v rows and %d lines, want %v and 5 to 15 lines for each order", kinds, lines, want)
 	}
-	for _, key := range []string{"", "w", "w/0", "w/3", "w/01", "d/1/11", "c/1/1/31", "c/1/1/1/1", "l/1/1/1/16", "h/1/1/1/2", "i/1/61",
+	for _, key := range []string{"", "w", "w/0", "w/3", "w/01", "d/1/11", "c/1/1/31", "c/1/1/1/1", "l/1/1/1/16", "h/1/1/1/2",
+		"i/1/61",
 		"c-named/1/1/NOBODY", "c-named/1/11/BARBARBAR", "x/1", "o/1/1/31", "i/1/1/1/1/1"} {
 		if v, ok := m.tables.Initial(key); ok {
 			t.Errorf("%q holds %s at the beginning, want nothing", key, v)
@@ -93,7 +95,8 @@ func play(t *testing.T, m memory, seed uint64, n int, lose func(kind tpcc.Kind, 
 	now := time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)
 	lost := lose == nil
 	for i := range n {
-		terminal := tpcc.Terminal{Tables: m.tables, Warehouse: 1 + i%2, Mix: tpcc.Standard(), RemoteItems: 10, RemoteBuyers: 15}
+		terminal := tpcc.Terminal{Tables: m.tables, Warehouse: 1 + i%2, Mix: tpcc.Standard(), RemoteItems: 10,
+			RemoteBuyers: 15}
 		if err := terminal.Check(); err != nil {
 			t.Fatal(err)
 		}
@@ -174,8 +177,8 @@ func TestPayByName(t *testing.T) {
 	}
 	tx := m.begin()
 	d := tpcc.DistrictID{Warehouse: 1, District: 3}
-	c, err := tpcc.Pay{District: d, Amount: 500, Buyer: tpcc.Buyer{CustomerID: tpcc.CustomerID{DistrictID: d}, Last: "BARBARBAR"}}.Run(
-		t.Context(), tx)
+	buyer := tpcc.Buyer{CustomerID: tpcc.CustomerID{DistrictID: d}, Last: "BARBARBAR"}
+	c, err := tpcc.Pay{District: d, Amount: 500, Buyer: buyer}.Run(t.Context(), tx)
 	if want := named.Customers[(len(named.Customers)+1)/2-1]; err != nil || c.Customer != want {
 		t.Fatalf("%v has paid (%v), want %d of %v", c, err, want, named.Customers)
 	}

@@ -60,8 +60,8 @@ type NewOrder struct {
 // Wanted is how much of an item is ordered, from which warehouse.
 type Wanted struct{ Item, Supplier, Quantity int }
 
-// Run makes the transaction, and returns what the order costs. The error is ErrNoItem if there is no
-// such item.
+// Run makes the transaction, and returns what the order costs. The error is ErrNoItem if there is
+// no such item.
 func (n NewOrder) Run(ctx context.Context, tx Tx) (total Cents, err error) {
 	warehouse, err := get[Warehouse](ctx, tx, warehouseKey(n.Customer.Warehouse))
 	if err != nil {
@@ -205,8 +205,8 @@ func (p Pay) Run(ctx context.Context, tx Tx) (CustomerID, error) {
 // OrderStatus asks for a customer's latest order [TPC-C §2.6].
 type OrderStatus struct{ Buyer Buyer }
 
-// Run makes the transaction, and returns the order's lines. There are none if the customer has never
-// ordered.
+// Run makes the transaction, and returns the order's lines. There are none if the customer has
+// never ordered.
 func (s OrderStatus) Run(ctx context.Context, tx Tx) (lines []Line, err error) {
 	c, err := s.Buyer.find(ctx, tx)
 	if err != nil {
@@ -243,8 +243,8 @@ type Delivery struct {
 	At                 time.Time
 }
 
-// Run makes the transaction, and returns how many orders it delivers: districts without any are left
-// out.
+// Run makes the transaction, and returns how many orders it delivers: districts without any are
+// left out.
 func (d Delivery) Run(ctx context.Context, tx Tx) (orders int, err error) {
 	for i := range Districts {
 		delivered, err := d.deliver(ctx, tx, DistrictID{d.Warehouse, i + 1})
