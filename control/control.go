@@ -52,8 +52,8 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Control is what a process's speculation is switched and watched by: the call sites
-// of all connections that it was given to. It is safe for concurrent use.
+// Control switches and monitors a process's speculation: it has the call sites of all connections
+// that it was given to. It is safe for concurrent use.
 type Control struct {
 	cfg    Config
 	killed atomic.Bool
@@ -254,8 +254,8 @@ func (c *Control) SetProblem(about, problem string) (news bool) {
 	return news
 }
 
-// News reports whether something new is said about something: that several see it, such as the
-// connections that read the same file, is told once.
+// News reports whether a message about a subject differs from the last one, so that what several
+// parties notice, such as the connections that read the same file, is reported once.
 func (c *Control) News(about, said string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

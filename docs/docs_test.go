@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -28,8 +29,19 @@ const root = ".."
 // pages returns the pages by their path from the root.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
+	return read(t, "README.md", "docs/*.md")
+}
+
+// designs returns the packages' DESIGN.md files, in the same way.
+func designs(t *testing.T) map[string]string {
+	t.Helper()
+	return read(t, "*/DESIGN.md", "*/*/DESIGN.md", "*/*/*/DESIGN.md")
+}
+
+func read(t *testing.T, patterns ...string) map[string]string {
+	t.Helper()
 	out := make(map[string]string)
-	for _, pattern := range []string{"README.md", "docs/*.md"} {
+	for _, pattern := range patterns {
 		names, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil {
 			t.Fatal(err)
@@ -178,11 +190,14 @@ func hasUnknown(m protoreflect.Message) bool {
 	return unknown
 }
 
-// TestNames: the tests, the files and the directories that the pages name exist.
+// TestNames: the tests, the files and the directories that the pages and the DESIGN.md files name
+// exist.
 func TestNames(t *testing.T) {
 	tests := testSources(t)
 	link := regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`)
-	for name, page := range pages(t) {
+	all := pages(t)
+	maps.Copy(all, designs(t))
+	for name, page := range all {
 		for _, m := range namedTest.FindAllStringSubmatch(page, -1) {
 			sources, ok := tests[m[1]]
 			if !ok {

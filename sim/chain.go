@@ -1,9 +1,9 @@
 package sim
 
-// A Chain is how something came about: the messages and timers of which each was sent, or set, in
-// the course of the one before, from a message of an application on. What waits for several things
-// goes on in the course of the last of them, so the chain that ends with an answer to a call is
-// what that answer has waited for.
+// A Chain is the causal path that led to an event: the messages and timers of which each was sent,
+// or set, in the course of the one before, from a message of an application on. What waits for
+// several things goes on in the course of the last of them, so the chain that ends with an answer
+// to a call is what that answer has waited for.
 type Chain struct {
 	// Call is with which call of Deliver it began, counted from 1; 0: with none, as with the start of
 	// a node.

@@ -123,8 +123,8 @@ func validMembers(group []Member) ([]Member, error) {
 	return sorted, nil
 }
 
-// A Vouched is what a host knows of another one that says from time to time that it is there. A
-// host that is there runs all its replicas: it ends with the first of them that fails.
+// A Vouched is the last word of another host, which says from time to time that it is there. A host
+// that is there runs all its replicas: it ends with the first of them that fails.
 type Vouched struct {
 	Run uint64        // names the run of the host: its replicas have begun anew if it is another one
 	At  time.Duration // when it was heard last, by the clock of this host's nodes

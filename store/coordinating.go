@@ -11,8 +11,8 @@ import (
 // coordinatingCopies is how many sites have each group that only coordinates: it outlives one.
 const coordinatingCopies = 3
 
-// Coordinating returns where the groups of a store of so many sites are that only coordinate
-// transactions: one for each site, which it has first and leads, and the two others that are
+// Coordinating returns the placement of the groups that only coordinate transactions, for a store
+// of so many sites: one for each site, which it has first and leads, and the two others that are
 // nearest. trip is the round trip between two sites; nil: the sites are a ring, and those that
 // follow are nearest.
 func Coordinating(sites int, trip func(a, b int) time.Duration) [][]int {

@@ -42,7 +42,7 @@ type Protocol struct {
 	// Coordinating says that transactions are coordinated by groups of their own: a layout has shards
 	// for them that have no keys, Layout.Keyless.
 	Coordinating bool
-	// Preload is how values get on disks other than by transactions. nil: they do not.
+	// Preload says how keys get on disks before a server's first start. nil: not supported.
 	Preload *Preload
 	// Stamped says that the versions of what a transaction writes have a time of the store's choice.
 	// Their Client is the ID's, which no two transactions share then. Else the version is the ID.
@@ -73,8 +73,8 @@ type Preload struct {
 	Encode func(Value) []byte
 }
 
-// Writer returns what a transaction's ID and the versions of what it writes have in common, and no
-// other transaction's.
+// Writer returns what identifies the transaction that wrote a version: it is the same for all that
+// the transaction wrote, and for its ID.
 func (p Protocol) Writer(v Version) Version {
 	if p.Stamped {
 		v.Time = 0

@@ -202,8 +202,8 @@ func ValidKeys(reads, writes []Key) error {
 	return nil
 }
 
-// Hold returns what is sent along of values of a site, each of which takes some of the room that
-// there is: those that find none are Large.
+// Hold returns the values of a site as they fit into room bytes of a message: those that find no
+// room are marked as Large, and sent without their bytes.
 func Hold(values []Held, room int) []Held {
 	for i := range values {
 		v := &values[i]

@@ -30,7 +30,8 @@ func newTypeChecker(tree *tree) *typeChecker {
 }
 
 // export opens what the compiler says of a package of the standard library. The importer's own way
-// to find it needs a program that knows where Go is, which one that was built with -trimpath does not.
+// to find it needs a program that knows where Go is, which one that was built with -trimpath does
+// not.
 func export(importPath string) (io.ReadCloser, error) {
 	file, err := exec.Command("go", "list", "-export", "-f", "{{.Export}}", importPath).Output()
 	if err != nil {

@@ -118,8 +118,8 @@ func TestAllConflict(t *testing.T) {
 
 // TestReplayEvictsTheSameSession: which session goes when there are too many does not depend on the
 // order in which commands that commute were executed here; nor does it when a restart replays what
-// was executed behind the snapshot on disk. First session 2 goes, which was not used since session 3
-// was opened. Then all three were used since as many were opened, so the oldest goes, session 1,
+// was executed behind the snapshot on disk. First session 2 goes, which was not used since session
+// 3 was opened. Then all three were used since as many were opened, so the oldest goes, session 1,
 // though the others were used before it.
 func TestReplayEvictsTheSameSession(t *testing.T) {
 	var disk smrtest.Disk

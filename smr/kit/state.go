@@ -35,8 +35,8 @@ type State struct {
 	maxAnswerBytes int // of the results that sessions keep; 0 is any number
 }
 
-// ApplyHooks are what a protocol does around each entry that is applied, the first time and again when
-// a restart replays it. Any of them may be nil.
+// ApplyHooks are what a protocol does around each entry that is applied, the first time and again
+// when a restart replays it. Any of them may be nil.
 type ApplyHooks struct {
 	// Loaded takes what the protocol had put in front of the snapshot on disk. It comes after the
 	// snapshot was restored, and before Load replays the entries behind it. What Load returns is as
