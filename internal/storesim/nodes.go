@@ -36,6 +36,7 @@ type NodesConfig struct {
 	Clients   []wan.Site // where each client is
 	// RoundTrip is what nodes are told of the network: see store.Config.
 	RoundTrip time.Duration
+	MaxOffset time.Duration // the same
 	// Sim is the simulation's. WAN has the sites; the codec is the protocol's.
 	Sim sim.Config[store.Message]
 }
@@ -74,7 +75,7 @@ func NewNodes(c NodesConfig) (*Nodes, error) {
 		return nil, err
 	}
 	config := func(id protocol.ID) store.Config {
-		return store.Config{ID: id, Layout: n.Layout, RoundTrip: c.RoundTrip}
+		return store.Config{ID: id, Layout: n.Layout, RoundTrip: c.RoundTrip, MaxOffset: c.MaxOffset}
 	}
 	for i, s := range n.Layout.Sites {
 		if p.NewCoordinator != nil {
