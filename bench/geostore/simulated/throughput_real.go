@@ -21,6 +21,7 @@ import (
 // turn is what a system did on the wall clock in one turn.
 type turn struct {
 	commitsPerS, cpuPerCommit, abortPercent float64
+	failed                                  int
 	took                                    []time.Duration
 }
 
@@ -50,6 +51,7 @@ func realThroughput(ctx context.Context, r bench.Run) (rows []table.Row, err err
 			table.Measure("commits_per_s", medianOf(turns[i], func(t turn) float64 { return t.commitsPerS })),
 			table.Measure("abort_percent", medianOf(turns[i], func(t turn) float64 { return t.abortPercent })),
 			table.Measure("attempt_p50_ms", medianOf(turns[i], func(t turn) float64 { return table.Ms(table.Quantile(t.took, 0.5)) })))
+		row = append(row, table.Measure("failed", medianOf(turns[i], func(t turn) float64 { return float64(t.failed) })))
 		if cpu > 0 {
 			row = append(row, table.Measure("cpu_us_per_commit", cpu),
 				table.Measure("cpu_us_per_call", cpu/calls[i]),
@@ -95,7 +97,7 @@ func realTurn(ctx context.Context, s plan.System, r bench.Run, seed uint64) (t t
 			return err
 		}
 		defer clients.Close()
-		load := geostore.Load{Workload: workload.Retwis{Keys: keys}, Seed: seed, For: time.Second}
+		load := geostore.Load{Workload: workload.Retwis{Keys: keys}, Seed: seed, For: time.Second, Failures: true}
 		if _, err := clients.Play(ctx, load); err != nil {
 			return fmt.Errorf("warm up: %w", err)
 		}
@@ -127,6 +129,7 @@ func turnOf(p geostore.Played, used time.Duration) (t turn) {
 		}
 	}
 	slices.Sort(t.took)
+	t.failed = p.Failed
 	t.commitsPerS = float64(commits) / p.Lasting.Seconds()
 	t.abortPercent = 100 * float64(aborted) / float64(max(len(p.Txns), 1))
 	committed := 1 - t.abortPercent/100 // of those that ended while time was taken
