@@ -62,8 +62,9 @@ func realThroughput(ctx context.Context, r bench.Run) (rows []table.Row, err err
 	return rows, nil
 }
 
-// realClients is how many clients a site has on the wall clock.
-const realClients = 16
+// realClients is how many clients a site has on the wall clock, in one program: enough for two
+// processors, and few enough for nobody to take a queue for a failure.
+const realClients = machineClients
 
 func realTurn(ctx context.Context, s plan.System, r bench.Run, seed uint64) (t turn, err error) {
 	p, _ := storesim.ProtocolOf(s)
