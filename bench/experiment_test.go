@@ -63,7 +63,8 @@ func TestPointsAtOnce(t *testing.T) {
 	}
 	measure := bench.PointsAtOnce(func(bench.Options) []bench.Point { return points })
 	rows, err := measure(t.Context(), bench.Run{})
-	if want := []table.Row{{table.Is("n", 1)}, {table.Is("n", 2)}, {table.Is("n", 3)}}; err != nil || !cmp.Equal(rows, want) {
+	want := []table.Row{{table.Is("n", 1)}, {table.Is("n", 2)}, {table.Is("n", 3)}}
+	if err != nil || !cmp.Equal(rows, want) {
 		t.Errorf("rows %v, error %v", rows, err)
 	}
 	points = []bench.Point{{Doing: "third", Run: func(context.Context) ([]table.Row, error) { return nil, bench.ErrMode }}}

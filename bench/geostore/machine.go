@@ -43,8 +43,9 @@ func (s *Store) run(m *machine) (err error) {
 	m.node, err = storemachine.Open(storemachine.Config{
 		Protocol: s.cfg.Protocol, Cluster: "bench", Topology: s.topology, Machine: machineName(m.site),
 		Disk: m.disk, PeerListener: m.peers, ClientListener: m.clients,
-		PeerDial: s.network.DialContext(m.site), Insecure: true, RoundTrip: s.longest, Retain: s.cfg.Retain, MaxOffset: s.cfg.MaxOffset,
-		Seed: s.seed(machineSeeds + uint64(m.number)), Logger: s.cfg.Logger, Clock: s.clock(m.number),
+		PeerDial: s.network.DialContext(m.site), Insecure: true, RoundTrip: s.longest, Retain: s.cfg.Retain,
+		MaxOffset: s.cfg.MaxOffset,
+		Seed:      s.seed(machineSeeds + uint64(m.number)), Logger: s.cfg.Logger, Clock: s.clock(m.number),
 	})
 	if err != nil {
 		return err

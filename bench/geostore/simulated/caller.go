@@ -246,8 +246,8 @@ func (c *caller) end(v store.Verdict, fast bool) {
 }
 
 // paced has the client make a workload's transactions, each so long after the one before began, or
-// later, when that has ended: it is never in a hurry to catch up. With every of 0 it makes one after
-// the other. It goes on until more says no.
+// later, when that has ended: it is never in a hurry to catch up. With 0 it makes one after the
+// other. It goes on until more says no.
 func (c *caller) paced(w workload.Workload, every time.Duration, more func() bool) {
 	if !more() {
 		return

@@ -69,8 +69,8 @@ func TestTooManyWritesAreAnError(t *testing.T) {
 		t.Fatal(err)
 	}
 	k := &killing{population: &population{Nodes: nodes}, fell: &fell{}, told: map[uint64]int{7: 1}}
-	k.judge(result{read: map[store.Key]store.Value{"k7": {Bytes: counted("", store.Value{Bytes: counted("", store.Value{})})}}},
-		[]uint64{7})
+	twice := store.Value{Bytes: counted("", store.Value{Bytes: counted("", store.Value{})})}
+	k.judge(result{read: map[store.Key]store.Value{"k7": twice}}, []uint64{7})
 	if err := k.Err(); err == nil || !strings.Contains(err.Error(), "key 7 was written 2 times") {
 		t.Error(err)
 	}

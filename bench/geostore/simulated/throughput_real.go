@@ -25,6 +25,9 @@ type turn struct {
 	took                                    []time.Duration
 }
 
+// median is how long an attempt that committed took.
+func (t turn) median() float64 { return table.Ms(table.Quantile(t.took, 0.5)) }
+
 // realThroughput has the systems take turns on this computer: all machines, their disks and the
 // clients share its processors. Clients make one transaction after the other.
 func realThroughput(ctx context.Context, r bench.Run) (rows []table.Row, err error) {
@@ -50,7 +53,7 @@ func realThroughput(ctx context.Context, r bench.Run) (rows []table.Row, err err
 		row := append(cells(s, near, "all"), table.Is("clients", realClients*len(wan.Carousel().Sites())),
 			table.Measure("commits_per_s", medianOf(turns[i], func(t turn) float64 { return t.commitsPerS })),
 			table.Measure("abort_percent", medianOf(turns[i], func(t turn) float64 { return t.abortPercent })),
-			table.Measure("attempt_p50_ms", medianOf(turns[i], func(t turn) float64 { return table.Ms(table.Quantile(t.took, 0.5)) })))
+			table.Measure("attempt_p50_ms", medianOf(turns[i], turn.median)))
 		row = append(row, table.Measure("failed", medianOf(turns[i], func(t turn) float64 { return float64(t.failed) })))
 		if cpu > 0 {
 			row = append(row, table.Measure("cpu_us_per_commit", cpu),
