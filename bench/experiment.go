@@ -8,9 +8,13 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/foresay/foresay/bench/figure"
 	"github.com/foresay/foresay/bench/table"
@@ -125,6 +129,37 @@ func Points(of func(Options) []Point) func(context.Context, Run) ([]table.Row, e
 			rows = append(rows, more...)
 		}
 		return rows, nil
+	}
+}
+
+// PointsAtOnce is Points of as many at a time as there are processors: they take no notice of the
+// wall clock, nor of each other.
+func PointsAtOnce(of func(Options) []Point) func(context.Context, Run) ([]table.Row, error) {
+	return func(ctx context.Context, r Run) ([]table.Row, error) {
+		points := of(r.Options)
+		parts := make([][]table.Row, len(points))
+		g, ctx := errgroup.WithContext(ctx)
+		g.SetLimit(runtime.GOMAXPROCS(0))
+		var mu sync.Mutex // of begun, and for Step
+		begun := 0
+		for i, p := range points {
+			g.Go(func() error {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				mu.Lock()
+				r.Step(begun, len(points), p.Doing)
+				begun++
+				mu.Unlock()
+				var err error
+				if parts[i], err = p.Run(ctx); err != nil {
+					return fmt.Errorf("%s: %w", p.Doing, err)
+				}
+				return nil
+			})
+		}
+		err := g.Wait()
+		return slices.Concat(parts...), err
 	}
 }
 

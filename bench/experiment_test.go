@@ -2,6 +2,8 @@ package bench_test
 
 import (
 	"context"
+	"errors"
+	"runtime"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -40,5 +42,33 @@ func TestSeeds(t *testing.T) {
 	}
 	if e.Intervals = nil; e.CheckSeeds(2) == nil {
 		t.Error("an experiment without intervals is repeated")
+	}
+}
+
+// TestPointsAtOnce: rows come in the order of the points, whichever ends first, and an error names
+// its point.
+func TestPointsAtOnce(t *testing.T) {
+	second := make(chan struct{})
+	points := []bench.Point{
+		{Doing: "first", Run: func(context.Context) ([]table.Row, error) {
+			if runtime.GOMAXPROCS(0) > 1 {
+				<-second
+			}
+			return []table.Row{{table.Is("n", 1)}}, nil
+		}},
+		{Doing: "second", Run: func(context.Context) ([]table.Row, error) {
+			close(second)
+			return []table.Row{{table.Is("n", 2)}, {table.Is("n", 3)}}, nil
+		}},
+	}
+	measure := bench.PointsAtOnce(func(bench.Options) []bench.Point { return points })
+	rows, err := measure(t.Context(), bench.Run{})
+	want := []table.Row{{table.Is("n", 1)}, {table.Is("n", 2)}, {table.Is("n", 3)}}
+	if err != nil || !cmp.Equal(rows, want) {
+		t.Errorf("rows %v, error %v", rows, err)
+	}
+	points = []bench.Point{{Doing: "third", Run: func(context.Context) ([]table.Row, error) { return nil, bench.ErrMode }}}
+	if _, err = measure(t.Context(), bench.Run{}); !errors.Is(err, bench.ErrMode) || err.Error() != "third: no such mode" {
+		t.Errorf("the error is %v", err)
 	}
 }

@@ -48,4 +48,6 @@ func ExampleAll() {
 	// carousel-readonly [virtual]
 	// carousel-locality [virtual]
 	// carousel-contention [virtual]
+	// carousel-throughput [virtual real]
+	// carousel-failover [virtual]
 }

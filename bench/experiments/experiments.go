@@ -6,13 +6,15 @@ import (
 	"github.com/foresay/foresay/bench"
 	"github.com/foresay/foresay/bench/calls"
 	"github.com/foresay/foresay/bench/geostore"
+	"github.com/foresay/foresay/bench/geostore/simulated"
 	"github.com/foresay/foresay/bench/replicated"
 	"github.com/foresay/foresay/bench/replicated/domino"
 )
 
 // All returns all experiments, in the order in which they are best read.
 func All() []bench.Experiment {
-	return slices.Concat(calls.Experiments(), domino.Experiments(), replicated.Experiments(), geostore.Experiments())
+	return slices.Concat(calls.Experiments(), domino.Experiments(), replicated.Experiments(), geostore.Experiments(),
+		simulated.Experiments())
 }
 
 // Lookup returns the experiment of that name.

@@ -40,6 +40,8 @@ type Config struct {
 	// Offset is how far the clocks of the first and the last site's machines are apart; those of the
 	// others are in between, at even distances.
 	Offset time.Duration
+	// MaxOffset is what machines are told of that; 0 is their default.
+	MaxOffset time.Duration
 	// Dir, if not empty, is where disks are: an empty directory. Empty: in memory.
 	Dir string
 	// Loopback says that the network is TCP on the loopback interface, on the wall clock. If not,

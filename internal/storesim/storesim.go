@@ -8,14 +8,11 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
-	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/internal/plansim"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/sim"
-	"github.com/foresay/foresay/sim/deploy"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/plan"
 	"github.com/foresay/foresay/wan"
@@ -35,17 +32,6 @@ const restsAfter = 8
 
 // DefaultTxns is how many transactions of each client are measured.
 const DefaultTxns = 40
-
-// ProtocolOf returns what runs as a system of the model: a protocol, or one of its modes; false if
-// there is none.
-func ProtocolOf(s plan.System) (store.Protocol, bool) {
-	name, mode, _ := strings.Cut(string(s), "-")
-	p, err := catalog.Store(name)
-	if err == nil {
-		p, err = p.In(mode)
-	}
-	return p, err == nil
-}
 
 // A Measurement is one transaction.
 type Measurement struct {
@@ -72,11 +58,7 @@ func Measure(c Config) ([]Measurement, error) {
 	if c.Setting.Lost != "" {
 		return nil, fmt.Errorf("storesim: Setting.Lost is %q: who leads then is up to elections", c.Setting.Lost)
 	}
-	p, ok := ProtocolOf(c.System)
-	if !ok {
-		return nil, fmt.Errorf("storesim: %q is a model only", c.System)
-	}
-	w, err := newWorld(c, p)
+	w, err := newWorld(c)
 	if err != nil {
 		return nil, err
 	}
@@ -118,93 +100,32 @@ func (w *world) warm(client int, all plan.Txn) error {
 
 // world is a store and its clients.
 type world struct {
-	*deploy.Deployment[store.Message]
+	*Nodes
 	Config
-	protocol store.Protocol
-	layout   store.Layout
-	clients  []protocol.ID
-	trip     time.Duration // the longest round trip
-	ref      uint64        // of the last call
-	got      map[uint64]store.Got
-	done     map[uint64]store.Done
-	begun    map[uint64]store.Declared
-	keys     int       // that were used
-	chain    sim.Chain // of the last answer
-	hops     int       // of the transaction
+	trip  time.Duration // the longest round trip
+	ref   uint64        // of the last call
+	got   map[uint64]store.Got
+	done  map[uint64]store.Done
+	begun map[uint64]store.Declared
+	keys  int       // that were used
+	chain sim.Chain // of the last answer
+	hops  int       // of the transaction
 }
 
-// layoutOf has a coordinator at each site, and the shards where the setting has partitions.
-func layoutOf(c Config, p store.Protocol) store.Layout {
-	var l store.Layout
+func newWorld(c Config) (*world, error) {
 	sites := c.Setting.WAN.Sites()
-	for i, name := range sites {
-		s := store.Site{Name: string(name), Coordinators: []protocol.ID{protocol.ID(1 + i)}}
-		for k, copies := range c.Setting.Placement {
-			id := protocol.ID(100 + k*len(sites) + i)
-			if !c.System.Whole() && !slices.Contains(copies, name) {
-				id = 0
-			}
-			s.Shards = append(s.Shards, id)
-		}
-		l.Sites = append(l.Sites, s)
+	w := &world{Config: c, trip: max(c.Setting.WAN.MaxRTT(sites), 10*time.Millisecond),
+		got: map[uint64]store.Got{}, done: map[uint64]store.Done{}, begun: map[uint64]store.Declared{}}
+	nodes := NodesConfig{System: c.System, Placement: c.Setting.Placement, RoundTrip: w.trip,
+		Sim: sim.Config[store.Message]{Seed: c.Seed, WAN: c.Setting.WAN, CheckEvery: 1 << 20, TraceKeep: -1, App: w.app}}
+	for _, client := range c.Setting.Clients {
+		nodes.Clients = append(nodes.Clients, client.Site)
 	}
-	if !c.System.Whole() {
-		for _, copies := range c.Setting.Placement {
-			l.First = append(l.First, slices.Index(sites, copies[0]))
-		}
-	}
-	if p.Coordinating {
-		groups := store.Coordinating(len(sites), func(a, b int) time.Duration {
-			return c.Setting.WAN.RTT(sites[a], sites[b])
-		})
-		return l.Coordinated(groups, func(site, group int) protocol.ID {
-			return protocol.ID(100 + (len(c.Setting.Placement)+group)*len(sites) + site)
-		})
-	}
-	return l
-}
-
-func newWorld(c Config, p store.Protocol) (*world, error) {
-	sites := c.Setting.WAN.Sites()
-	w := &world{Config: c, protocol: p, layout: layoutOf(c, p),
-		trip: max(c.Setting.WAN.MaxRTT(sites), 10*time.Millisecond),
-		got:  map[uint64]store.Got{}, done: map[uint64]store.Done{}, begun: map[uint64]store.Declared{}}
 	var err error
-	w.Deployment, err = deploy.New(deploy.Config[store.Message]{Sim: sim.Config[store.Message]{
-		Seed: c.Seed, WAN: c.Setting.WAN, Codec: p.Codec, CheckEvery: 1 << 20, TraceKeep: -1, App: w.app,
-	}})
-	if err != nil {
+	if w.Nodes, err = NewNodes(nodes); err != nil {
 		return nil, err
 	}
-	config := func(id protocol.ID) store.Config {
-		return store.Config{ID: id, Layout: w.layout, RoundTrip: w.trip}
-	}
-	shards, coordinators := w.layout.Places()
-	for i, s := range w.layout.Sites {
-		for _, id := range slices.Concat(s.Coordinators, s.Servers()) {
-			if _, ok := coordinators[id]; ok && p.NewCoordinator == nil {
-				continue
-			}
-			if err := w.Add(id, sites[i], func() (protocol.Node[store.Message], error) {
-				if _, ok := shards[id]; ok {
-					return p.NewServer(config(id))
-				}
-				return p.NewCoordinator(config(id))
-			}); err != nil {
-				return nil, err
-			}
-		}
-	}
-	for i, client := range c.Setting.Clients {
-		id := protocol.ID(1<<20 + i)
-		w.clients = append(w.clients, id)
-		if err := w.Add(id, client.Site, func() (protocol.Node[store.Message], error) {
-			return p.NewClient(config(id))
-		}); err != nil {
-			return nil, err
-		}
-	}
-	return w, w.Pass(5*time.Second + 20*w.trip) // until leaders are elected, and have measured
+	return w, w.Settle()
 }
 
 func (w *world) app(_ protocol.ID, msg store.Message) {
@@ -225,7 +146,7 @@ func (w *world) app(_ protocol.ID, msg store.Message) {
 func (w *world) key(partition int) store.Key {
 	for {
 		w.keys++
-		if k := store.Key("k" + strconv.Itoa(w.keys)); w.layout.ShardOf(k) == partition {
+		if k := store.Key("k" + strconv.Itoa(w.keys)); w.Layout.ShardOf(k) == partition {
 			return k
 		}
 	}
@@ -236,14 +157,14 @@ func (w *world) key(partition int) store.Key {
 func (w *world) play(client int, t plan.Txn, declares bool) (time.Duration, error) {
 	began := w.Now()
 	w.hops = 0
-	if declares && w.Setting.Load.Stale && w.protocol.Stale && len(t.Writes) == 0 {
+	if declares && w.Setting.Load.Stale && w.Protocol.Stale && len(t.Writes) == 0 {
 		if err := w.stale(client, t); err != nil {
 			return 0, err
 		}
 		took := w.Now() - began
 		return took, w.Pass(4 * w.trip)
 	}
-	if declares && w.Setting.Load.Declared && w.protocol.Declares && (len(t.Writes) > 0 || w.protocol.Clocked) {
+	if declares && w.Setting.Load.Declared && w.Protocol.Declares && (len(t.Writes) > 0 || w.Protocol.Clocked) {
 		if err := w.declared(client, t); err != nil {
 			return 0, err
 		}
@@ -276,7 +197,7 @@ func (w *world) play(client int, t plan.Txn, declares bool) (time.Duration, erro
 
 // written returns the key of a transaction's ith write, to a partition.
 func (w *world) written(i, partition int, reads []read) store.Key {
-	if i < len(reads) && w.layout.ShardOf(reads[i].key) == partition {
+	if i < len(reads) && w.Layout.ShardOf(reads[i].key) == partition {
 		return reads[i].key
 	}
 	return w.key(partition)
@@ -296,7 +217,7 @@ func (w *world) read(client int, t plan.Txn) ([]read, error) {
 		all = append(all, read{key: w.key(k)})
 		w.ref++
 		refs = append(refs, w.ref)
-		w.Deliver(w.clients[client], store.Get{Ref: w.ref, Key: all[len(all)-1].key})
+		w.Deliver(w.Clients[client], store.Get{Ref: w.ref, Key: all[len(all)-1].key})
 		if !w.Setting.Load.Declared {
 			if err := w.await(func() bool { _, ok := w.got[w.ref]; return ok }); err != nil {
 				return nil, err
@@ -336,7 +257,7 @@ func (w *world) stale(client int, t plan.Txn) error {
 	at := uint64(0)
 	for some := range slices.Chunk(keys, step) {
 		w.ref++
-		w.Deliver(w.clients[client], store.Declare{Ref: w.ref, Reads: some, MaxAge: staleFor, At: at})
+		w.Deliver(w.Clients[client], store.Declare{Ref: w.ref, Reads: some, MaxAge: staleFor, At: at})
 		if err := w.await(func() bool { _, ok := w.begun[w.ref]; return ok }); err != nil {
 			return err
 		}
@@ -364,7 +285,7 @@ func (w *world) declared(client int, t plan.Txn) error {
 	}
 	slices.Sort(m.Reads)
 	slices.Sort(m.Writes)
-	w.Deliver(w.clients[client], m)
+	w.Deliver(w.Clients[client], m)
 	if err := w.await(func() bool { _, ok := w.begun[m.Ref]; return ok }); err != nil {
 		return err
 	}
@@ -391,7 +312,7 @@ func (w *world) declared(client int, t plan.Txn) error {
 func (w *world) commit(client int, begun uint64, b *store.Buffer) error {
 	w.ref++
 	reads, writes := b.Accesses()
-	w.Deliver(w.clients[client], store.Submit{Ref: w.ref, Reads: reads, Writes: writes, Begun: begun})
+	w.Deliver(w.Clients[client], store.Submit{Ref: w.ref, Reads: reads, Writes: writes, Begun: begun})
 	if err := w.await(func() bool { _, ok := w.done[w.ref]; return ok }); err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/foresay/foresay/internal/cli/command"
 	"github.com/foresay/foresay/store"
@@ -20,6 +21,7 @@ type storeBenchFlags struct {
 	storeFlags
 	loop       command.ClosedLoop
 	mode       string
+	level      string
 	valueBytes int
 	keys       int
 	access     int // keys of a transaction
@@ -51,6 +53,10 @@ With --every 1s it shows each second, for a look at what a site's absence or ret
 			if err != nil {
 				return command.Usagef("store bench: --mode: %w", err)
 			}
+			opts, err := levelOption("store bench", f.level)
+			if err != nil {
+				return err
+			}
 			if err := f.validate(); err != nil {
 				return err
 			}
@@ -59,7 +65,7 @@ With --every 1s it shows each second, for a look at what a site's absence or ret
 				if err != nil {
 					return err
 				}
-				return p.storeBench(c.Context(), txns, &f)
+				return p.storeBench(c.Context(), txns, &f, opts)
 			})
 		},
 	}
@@ -67,12 +73,33 @@ With --every 1s it shows each second, for a look at what a site's absence or ret
 	f.add(flags, 30*time.Second)
 	f.loop.Add(flags)
 	flags.StringVar(&f.mode, "mode", client.Spec.String(), "how reads are waited for, as in 'store txn'")
+	addLevel(flags, &f.level)
 	flags.IntVar(&f.valueBytes, "value-bytes", 100, "the size of values")
 	flags.IntVar(&f.keys, "keys", 100_000, "how many keys")
 	flags.IntVar(&f.access, "access", 1, "how many keys a transaction is about")
 	flags.IntVar(&f.reads, "reads", 0, "how many percent of the transactions only read")
 	flags.IntVar(&f.puts, "puts", 0, "how many percent of the transactions only write")
 	return c
+}
+
+// addLevel adds the flag that asks for a level.
+func addLevel(flags *pflag.FlagSet, level *string) {
+	flags.StringVar(level, "level", "",
+		"strict: in the order of real time; serializable: if it only reads, it may see an earlier state of the store;\n"+
+			"stale(5s): it may be so old, and the nearest site answers alone, of carousel\n"+
+			"(default: what the store's protocol promises)")
+}
+
+// levelOption returns the option that a command's flag asks for, if it does.
+func levelOption(name, level string) ([]client.Option, error) {
+	if level == "" {
+		return nil, nil
+	}
+	l, err := client.ParseLevel(level)
+	if err != nil {
+		return nil, command.Usagef("%s: --level: %w", name, err)
+	}
+	return []client.Option{l}, nil
 }
 
 func (f *storeBenchFlags) validate() error {
@@ -91,11 +118,11 @@ func (f *storeBenchFlags) validate() error {
 	return f.loop.Validate()
 }
 
-func (p *program) storeBench(ctx context.Context, txns *client.Client, f *storeBenchFlags) error {
+func (p *program) storeBench(ctx context.Context, txns *client.Client, f *storeBenchFlags, opts []client.Option) error {
 	f.loop.Timeout = f.timeout
-	// The first transaction tells early if the store is not there.
+	// The first transaction tells early if the store is not there, or does not have the level.
 	first, cancel := context.WithTimeout(ctx, f.timeout)
-	err := txns.Txn(first, func(_ context.Context, tx *client.Tx) error { return tx.Put("bench/0", nil) })
+	err := txns.Txn(first, func(_ context.Context, tx *client.Tx) error { return tx.Put("bench/0", nil) }, opts...)
 	cancel()
 	if err != nil {
 		return fmt.Errorf("store bench: %w", err)
@@ -131,7 +158,7 @@ func (p *program) storeBench(ctx context.Context, txns *client.Client, f *storeB
 				}
 			}
 			return nil
-		})
+		}, opts...)
 		return kind, began, storeFailure(err)
 	}
 	return p.LoadTest(ctx, &f.loop, f.json)

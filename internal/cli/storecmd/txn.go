@@ -68,10 +68,7 @@ any effect. Transactions that are refused are tried again, for --timeout, or as 
 	c.Flags().BoolVar(&f.declared, "declared", false,
 		"declare all keys before the first is read, where all commands are given at once:\n"+
 			"carousel prepares them meanwhile, others read them at once")
-	c.Flags().StringVar(&f.level, "level", "",
-		"strict: in the order of real time; serializable: if it only reads, it may see an earlier state of the store;\n"+
-			"stale(5s): it may be so old, and the nearest site answers alone, of carousel\n"+
-			"(default: what the store's protocol promises)")
+	addLevel(c.Flags(), &f.level)
 	c.Flags().IntVar(&f.attempts, "attempts", 0, "how often to try (default: until --timeout)")
 	return c
 }
@@ -81,13 +78,9 @@ func (p *program) txn(ctx context.Context, args []string, f *txnFlags) error {
 	if err != nil {
 		return command.Usagef("store txn: --mode: %w", err)
 	}
-	var opts []client.Option
-	if f.level != "" {
-		level, err := client.ParseLevel(f.level)
-		if err != nil {
-			return command.Usagef("store txn: --level: %w", err)
-		}
-		opts = append(opts, level)
+	opts, err := levelOption("store txn", f.level)
+	if err != nil {
+		return err
 	}
 	if f.attempts < 0 {
 		return command.Usagef("store txn: --attempts is %d; want 0 or more", f.attempts)

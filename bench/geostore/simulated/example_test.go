@@ -1,0 +1,16 @@
+package simulated_test
+
+import (
+	"fmt"
+
+	"github.com/foresay/foresay/bench/geostore/simulated"
+)
+
+func ExampleExperiments() {
+	for _, e := range simulated.Experiments() {
+		fmt.Println(e.Name)
+	}
+	// Output:
+	// carousel-throughput
+	// carousel-failover
+}

@@ -1,0 +1,369 @@
+package simulated
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/foresay/foresay/bench"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/sim"
+	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/plan"
+	"github.com/foresay/foresay/wan"
+	"github.com/foresay/foresay/workload"
+)
+
+// A victim is what is killed, for good: of the first site, or of the partition that is led there.
+type victim string
+
+const (
+	leader      victim = "leader"      // of the partition
+	coordinator victim = "coordinator" // the leader of the site's group without keys
+	wholeSite   victim = "site"        // with its clients; nobody is told that connections have broken
+)
+
+// counting is a workload whose transactions read what they write.
+type counting struct{ workload.Workload }
+
+// Next implements workload.Workload.
+func (w counting) Next(r *rand.Rand) workload.Txn {
+	t := w.Workload.Next(r)
+	for i := range t.Ops {
+		t.Ops[i].Read = true
+	}
+	return t
+}
+
+// count returns the number that a key holds, of how many transactions have written it.
+func count(v store.Value) uint64 {
+	if len(v.Bytes) < 8 {
+		return 0
+	}
+	return binary.BigEndian.Uint64(v.Bytes)
+}
+
+// counted returns the value that counts one more.
+func counted(_ store.Key, was store.Value) []byte {
+	return binary.BigEndian.AppendUint64(make([]byte, 0, valueBytes), count(was)+1)[:valueBytes]
+}
+
+// failover is a system of which something is killed while clients make one transaction after the
+// other.
+type failover struct {
+	system plan.System
+	victim victim
+	seed   uint64
+	alpha  float64
+	// warm passes before anything counts, and lasting is for how long transactions are measured:
+	// before the kill, and again when turn has passed since.
+	warm, turn, lasting time.Duration
+	clients             int // at each site
+}
+
+// A window is what was measured of clients that survive, in one of the two times.
+type window struct {
+	took      []time.Duration // of transactions that committed
+	txns      []asked         // the same ones
+	aborted   int
+	hit, rest fastShare // transactions that write, a partition with a copy that is killed, or none
+}
+
+// asked is a transaction as the model sees it.
+type asked struct {
+	client int // the place of its site in the network
+	txn    plan.Txn
+}
+
+// fastShare is how many transactions were committed, and how many by the fast path.
+type fastShare struct{ committed, fast int }
+
+func (s *fastShare) add(fast bool) {
+	if s.committed++; fast {
+		s.fast++
+	}
+}
+
+// fell is what came of a failover.
+type fell struct {
+	failover
+	up, gone window
+	// none is the longest time after the kill in which no surviving client had a transaction
+	// committed, one that in which some client had none, from its last one on.
+	none, one time.Duration
+	// acknowledged are writes of keys, lost those that are not there, unknown transactions of which
+	// nobody can tell whether they took effect, and blocked those that wait for the dead.
+	acknowledged, lost, unknown, blocked int
+}
+
+// run measures it.
+func (f failover) run() (*fell, error) {
+	sites := wan.Carousel()
+	placement, err := placementOf(sites)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := workload.Zipfian(keyCount, f.alpha)
+	if err != nil {
+		return nil, err
+	}
+	all, err := populate(setting{system: f.system, wan: sites, placement: placement, clients: f.clients,
+		roundTrip: sites.MaxRTT(sites.Sites()), seed: max(f.seed, 1), disk: sim.Disk{Latency: bench.SyncTime}})
+	if err != nil {
+		return nil, err
+	}
+	k := &killing{population: all, fell: &fell{failover: f}, dead: map[*caller]bool{}, last: map[*caller]time.Duration{},
+		told: map[uint64]int{}, doubt: map[uint64]int{}}
+	k.choose()
+	all.value, all.ended = counted, k.ended
+	all.begin(counting{workload.Retwis{Keys: keys}}, 0, func() bool { return !k.stopped })
+	for _, phase := range []struct {
+		lasting time.Duration
+		to      *window
+		then    func()
+	}{
+		{f.warm, nil, nil}, {f.lasting, &k.up, nil},
+		{time.Duration(rand.New(rand.NewPCG(f.seed, 1)).Int64N(int64(time.Second))), nil, k.kill},
+		{f.turn, nil, nil}, {f.lasting, &k.gone, k.stop},
+	} {
+		k.to = phase.to
+		if err := all.Pass(phase.lasting); err != nil {
+			return nil, err
+		}
+		if phase.then != nil {
+			phase.then()
+		}
+	}
+	k.to = nil
+	return k.fell, k.finish()
+}
+
+// killing is a failover under way.
+type killing struct {
+	*population
+	*fell
+	victims []protocol.ID
+	copies  []int            // partitions of which the victims have one
+	dead    map[*caller]bool // or will be
+	to      *window          // nil: nothing is measured
+	killed  time.Duration    // when; 0: not yet
+	stopped bool             // clients begin no more transactions
+	any     time.Duration    // when a surviving client was last told of a commit
+	last    map[*caller]time.Duration
+	told    map[uint64]int // by key: how many writes were acknowledged
+	doubt   map[uint64]int // the same: how many more may be there
+}
+
+// choose says who is to be killed.
+func (k *killing) choose() {
+	first := k.Layout.Sites[0]
+	partitions := len(first.Shards) - k.Layout.Keyless
+	switch k.victim {
+	case leader:
+		k.victims, k.copies = first.Shards[:1], []int{0}
+	case coordinator:
+		k.victims = first.Shards[partitions : partitions+1]
+	case wholeSite:
+		for _, id := range k.IDs() {
+			if string(k.Site(id)) == first.Name {
+				k.victims = append(k.victims, id)
+			}
+		}
+		for i := range partitions {
+			if first.Has(i) {
+				k.copies = append(k.copies, i)
+			}
+		}
+		for _, c := range k.clients {
+			k.dead[c] = string(c.site) == first.Name
+		}
+	}
+}
+
+// kill kills them. A site is cut off first, so that it is silent.
+func (k *killing) kill() {
+	k.killed = k.Now()
+	if k.victim == wholeSite {
+		k.Partition(k.victims, slices.DeleteFunc(k.IDs(), func(id protocol.ID) bool {
+			return slices.Contains(k.victims, id)
+		}))
+	}
+	for _, id := range k.victims {
+		k.Crash(id, sim.KeepNone)
+	}
+}
+
+// stop has clients begin no more transactions. What has waited until now was a gap, too.
+func (k *killing) stop() {
+	k.stopped = true
+	k.none = max(k.none, k.Now()-k.any)
+	for _, c := range k.clients {
+		if !k.dead[c] {
+			k.one = max(k.one, k.Now()-k.last[c])
+		}
+	}
+}
+
+// ended notes what a transaction came to.
+func (k *killing) ended(c *caller, r result) {
+	if k.to != nil && !k.dead[c] {
+		if r.verdict == store.Committed {
+			k.to.txns = append(k.to.txns, k.asked(c, r.ops))
+		}
+		k.to.add(r, slices.ContainsFunc(r.ops, func(o workload.Op) bool {
+			return slices.Contains(k.copies, k.Layout.ShardOf(store.Key(workload.Name(o.Key))))
+		}))
+	}
+	switch r.verdict {
+	case store.Committed:
+		each(r.ops, k.told)
+		if now := k.Now(); !k.dead[c] {
+			if k.killed > 0 && !k.stopped {
+				k.none, k.one = max(k.none, now-k.any), max(k.one, now-k.last[c])
+			}
+			k.any, k.last[c] = now, now
+		}
+	case store.Unknown:
+		k.unknown++
+		each(r.ops, k.doubt)
+	case store.Blocked:
+		k.blocked++
+		each(r.ops, k.doubt)
+	}
+}
+
+// asked returns a transaction with partitions in place of keys.
+func (k *killing) asked(c *caller, ops []workload.Op) asked {
+	a := asked{client: slices.IndexFunc(k.Layout.Sites, func(s store.Site) bool { return s.Name == string(c.site) })}
+	for _, o := range ops {
+		partition := k.Layout.ShardOf(store.Key(workload.Name(o.Key)))
+		a.txn.Reads = append(a.txn.Reads, partition)
+		if o.Write {
+			a.txn.Writes = append(a.txn.Writes, partition)
+		}
+	}
+	return a
+}
+
+// each counts one more for each key that a transaction writes.
+func each(ops []workload.Op, in map[uint64]int) {
+	for _, o := range ops {
+		if o.Write {
+			in[o.Key]++
+		}
+	}
+}
+
+// add adds a transaction, which may be about partitions that lose a copy.
+func (w *window) add(r result, hit bool) {
+	switch {
+	case r.verdict == store.Aborted:
+		w.aborted++
+		return
+	case r.verdict != store.Committed:
+		return
+	}
+	w.took = append(w.took, r.took)
+	switch {
+	case !r.wrote():
+	case hit:
+		w.hit.add(r.fast)
+	default:
+		w.rest.add(r.fast)
+	}
+}
+
+// patience is how long transactions have to end after the last one began, and how long keys may
+// take to be read.
+const patience = time.Minute
+
+// finish waits until surviving clients have an answer, and looks what the keys hold that were
+// written.
+func (k *killing) finish() error {
+	left := slices.DeleteFunc(slices.Clone(k.clients), func(c *caller) bool { return k.dead[c] })
+	if err := k.wait(func() bool {
+		return !slices.ContainsFunc(left, (*caller).busy)
+	}); err != nil {
+		return err
+	}
+	for _, c := range k.clients {
+		if c.busy() {
+			if each(c.ops, k.doubt); !k.dead[c] {
+				k.blocked++
+			}
+		}
+	}
+	if left = slices.DeleteFunc(left, (*caller).busy); len(left) == 0 {
+		return errors.New("no client has an answer")
+	}
+	return k.readBack(left)
+}
+
+// wait lets time pass until a condition holds, or patience has none for it any more.
+func (k *killing) wait(cond func() bool) error {
+	for until := k.Now() + patience; !cond() && k.Now() < until; {
+		if err := k.Pass(time.Second / 4); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// batch is how many keys are read together.
+const batch = 10
+
+// readBack has clients read all keys that were written.
+func (k *killing) readBack(by []*caller) error {
+	keys := slices.Concat(slices.Collect(maps.Keys(k.told)), slices.Collect(maps.Keys(k.doubt)))
+	slices.Sort(keys)
+	parts := slices.Collect(slices.Chunk(slices.Compact(keys), batch))
+	open := len(parts)
+	var next func(c *caller)
+	next = func(c *caller) {
+		if len(parts) == 0 {
+			return
+		}
+		part := parts[0]
+		parts = parts[1:]
+		var ops []workload.Op
+		for _, key := range part {
+			ops = append(ops, workload.Op{Key: key, Read: true})
+		}
+		c.makes(ops, func(r result) {
+			if r.verdict == store.Committed {
+				open--
+				k.judge(r, part)
+			} else {
+				parts = append(parts, part)
+			}
+			k.After(0, func() { next(c) })
+		})
+	}
+	k.population.ended = func(*caller, result) {}
+	for _, c := range by {
+		next(c)
+	}
+	if err := k.wait(func() bool { return open == 0 }); err != nil {
+		return err
+	}
+	if open > 0 {
+		return fmt.Errorf("of %d keys some cannot be read %v after the last transaction", len(keys), patience)
+	}
+	return nil
+}
+
+// judge compares what keys hold with what their writers were told.
+func (k *killing) judge(r result, keys []uint64) {
+	for _, key := range keys {
+		holds, told := int(count(r.read[store.Key(workload.Name(key))])), k.told[key]
+		k.acknowledged += told
+		k.lost += max(told-holds, 0)
+		if most := told + k.doubt[key]; holds > most {
+			k.Fail("key %d was written %d times, by %d transactions that may have committed", key, holds, most)
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package simulated
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/foresay/foresay/internal/storesim"
+	"github.com/foresay/foresay/sim"
+	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/plan"
+	"github.com/foresay/foresay/wan"
+	"github.com/foresay/foresay/workload"
+)
+
+// TestFailover: whatever is killed, clients elsewhere go on, nothing that they were told is lost,
+// and what needs all three copies of a partition is not on the fast path any more.
+func TestFailover(t *testing.T) {
+	for _, s := range plan.Systems() {
+		if _, ok := storesim.ProtocolOf(s); !ok {
+			continue
+		}
+		for _, v := range victims(s) {
+			t.Run(string(s)+"/"+string(v), func(t *testing.T) {
+				t.Parallel()
+				f, err := failover{system: s, victim: v, seed: 2, alpha: 0.5, warm: time.Second, turn: 6 * time.Second,
+					lasting: 2 * time.Second, clients: 2}.run()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if f.lost > 0 || f.blocked > 0 || f.acknowledged < 50 || len(f.up.took) < 10 || len(f.gone.took) < 10 {
+					t.Errorf("%+v", f)
+				}
+				if f.none > f.one || f.one > 6*time.Second {
+					t.Errorf("nobody commits for %v, somebody does not for %v", f.none, f.one)
+				}
+				if v == wholeSite && (f.gone.hit.committed == 0 || f.gone.hit.fast > 0) {
+					t.Errorf("of transactions about partitions with a lost copy %+v are on the fast path", f.gone.hit)
+				}
+			})
+		}
+	}
+}
+
+// TestLossIsSeen: a key that holds less than its writers were told is a loss, and one that holds
+// more than they can have written is an error.
+func TestLossIsSeen(t *testing.T) {
+	k := &killing{population: &population{Nodes: &storesim.Nodes{}}, fell: &fell{}, told: map[uint64]int{7: 3},
+		doubt: map[uint64]int{7: 1}}
+	holds := func(n uint64) result {
+		v := store.Value{}
+		for range n {
+			v.Bytes = counted("", v)
+		}
+		return result{read: map[store.Key]store.Value{store.Key(workload.Name(7)): v}}
+	}
+	for n, lost := range []int{3, 5, 6, 6, 6} { // in all, when it holds 0, 1 and so on
+		if k.judge(holds(uint64(n)), []uint64{7}); k.lost != lost {
+			t.Errorf("when it holds %d, %d are lost in all, want %d", n, k.lost, lost)
+		}
+	}
+}
+
+// TestTooManyWritesAreAnError, of a key that was written more often than anybody can have.
+func TestTooManyWritesAreAnError(t *testing.T) {
+	nodes, err := storesim.NewNodes(storesim.NodesConfig{System: plan.TAPIR, Placement: [][]wan.Site{{"a", "b", "c"}},
+		Sim: sim.Config[store.Message]{WAN: wan.Uniform(time.Millisecond, "a", "b", "c")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := &killing{population: &population{Nodes: nodes}, fell: &fell{}, told: map[uint64]int{7: 1}}
+	twice := store.Value{Bytes: counted("", store.Value{Bytes: counted("", store.Value{})})}
+	k.judge(result{read: map[store.Key]store.Value{"k7": twice}}, []uint64{7})
+	if err := k.Err(); err == nil || !strings.Contains(err.Error(), "key 7 was written 2 times") {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,144 @@
+package storesim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/foresay/foresay/internal/catalog"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/sim"
+	"github.com/foresay/foresay/sim/deploy"
+	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/plan"
+	"github.com/foresay/foresay/wan"
+)
+
+// ProtocolOf returns what runs as a system of the model: a protocol, or one of its modes; false if
+// there is none.
+func ProtocolOf(s plan.System) (store.Protocol, bool) {
+	name, mode, _ := strings.Cut(string(s), "-")
+	p, err := catalog.Store(name)
+	if err == nil {
+		p, err = p.In(mode)
+	}
+	return p, err == nil
+}
+
+// NodesConfig says which nodes a store has.
+type NodesConfig struct {
+	System plan.System // see ProtocolOf
+	// Placement has the sites of each partition, that of its first leader first, as plan.Setting has
+	// it. Systems that need a whole copy at each site have that.
+	Placement [][]wan.Site
+	Agents    int        // coordinators at each site; 0 is 1
+	Clients   []wan.Site // where each client is
+	// RoundTrip is what nodes are told of the network: see store.Config.
+	RoundTrip time.Duration
+	MaxOffset time.Duration // the same
+	// Sim is the simulation's. WAN has the sites; the codec is the protocol's.
+	Sim sim.Config[store.Message]
+}
+
+// Nodes are a store's nodes, and its clients', in the simulator.
+type Nodes struct {
+	*deploy.Deployment[store.Message]
+	Protocol store.Protocol
+	Layout   store.Layout
+	Clients  []protocol.ID
+
+	settling time.Duration
+}
+
+// Where the IDs of servers and clients begin.
+const (
+	firstServer = 1000
+	firstClient = 1 << 20
+)
+
+// NewNodes returns them at time 0.
+func NewNodes(c NodesConfig) (*Nodes, error) {
+	p, ok := ProtocolOf(c.System)
+	if !ok {
+		return nil, fmt.Errorf("storesim: %q is a model only", c.System)
+	}
+	c.Agents = max(c.Agents, 1)
+	sites := c.Sim.WAN.Sites()
+	if n := c.Agents * len(sites); n >= firstServer {
+		return nil, fmt.Errorf("storesim: %d agents (want fewer than %d)", n, firstServer)
+	}
+	n := &Nodes{Protocol: p, Layout: c.layout(p), settling: 5*time.Second + 20*c.RoundTrip}
+	c.Sim.Codec = p.Codec
+	var err error
+	if n.Deployment, err = deploy.New(deploy.Config[store.Message]{Sim: c.Sim}); err != nil {
+		return nil, err
+	}
+	config := func(id protocol.ID) store.Config {
+		return store.Config{ID: id, Layout: n.Layout, RoundTrip: c.RoundTrip, MaxOffset: c.MaxOffset}
+	}
+	for i, s := range n.Layout.Sites {
+		if p.NewCoordinator != nil {
+			for _, id := range s.Coordinators {
+				if err := n.Add(id, sites[i], func() (protocol.Node[store.Message], error) {
+					return p.NewCoordinator(config(id))
+				}); err != nil {
+					return nil, err
+				}
+			}
+		}
+		for _, id := range s.Servers() {
+			if err := n.Add(id, sites[i], func() (protocol.Node[store.Message], error) {
+				return p.NewServer(config(id))
+			}); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for i, site := range c.Clients {
+		id := protocol.ID(firstClient + i)
+		n.Clients = append(n.Clients, id)
+		if err := n.Add(id, site, func() (protocol.Node[store.Message], error) {
+			return p.NewClient(config(id))
+		}); err != nil {
+			return nil, err
+		}
+	}
+	return n, nil
+}
+
+// Settle lets time pass until leaders are elected, and nodes have measured how far they are from
+// each other.
+func (n *Nodes) Settle() error { return n.Pass(n.settling) }
+
+// layout has the agents at each site, and the shards where there are partitions.
+func (c NodesConfig) layout(p store.Protocol) store.Layout {
+	var l store.Layout
+	sites := c.Sim.WAN.Sites()
+	for i, name := range sites {
+		s := store.Site{Name: string(name)}
+		for j := range c.Agents {
+			s.Coordinators = append(s.Coordinators, protocol.ID(1+j*len(sites)+i))
+		}
+		for k, copies := range c.Placement {
+			id := protocol.ID(firstServer + k*len(sites) + i)
+			if !c.System.Whole() && !slices.Contains(copies, name) {
+				id = 0
+			}
+			s.Shards = append(s.Shards, id)
+		}
+		l.Sites = append(l.Sites, s)
+	}
+	if !c.System.Whole() {
+		for _, copies := range c.Placement {
+			l.First = append(l.First, slices.Index(sites, copies[0]))
+		}
+	}
+	if !p.Coordinating {
+		return l
+	}
+	groups := store.Coordinating(len(sites), func(a, b int) time.Duration { return c.Sim.WAN.RTT(sites[a], sites[b]) })
+	return l.Coordinated(groups, func(site, group int) protocol.ID {
+		return protocol.ID(firstServer + (len(c.Placement)+group)*len(sites) + site)
+	})
+}
