@@ -346,9 +346,20 @@ func (w *storeKillWorld) commits(n int64) {
 	goal, deadline := w.committed.Load()+n, time.Now().Add(killPatience)
 	for tick := time.NewTicker(5 * time.Millisecond); w.committed.Load() < goal; <-tick.C {
 		if time.Now().After(deadline) {
-			w.Fatalf("%d of %d transactions committed within %v", n-goal+w.committed.Load(), n, killPatience)
+			w.Fatalf("%d of %d transactions committed within %v\n%s", n-goal+w.committed.Load(), n, killPatience, w.status())
 		}
 	}
+}
+
+// status says how the machines are.
+func (w *storeKillWorld) status() string {
+	c := exec.Command("foresay", "store", "status", "--client", storeconfig.ClientFile)
+	c.Dir = w.dir
+	out, err := c.CombinedOutput()
+	if err != nil { // as it is while a machine is away
+		return fmt.Sprintf("%s%v", out, err)
+	}
+	return string(out)
 }
 
 // A storeKillTxn is one transaction of a client, with all its attempts.
