@@ -33,7 +33,8 @@ const (
 	storeKillCommits = 60  // before a kill and afterwards
 	storeKillAway    = 30  // while the machine is away
 	storeKillShards  = 3
-	// storeKillCoordinated is how many commits a group without keys leads before its machine is killed.
+	// storeKillCoordinated is how many commits there are between the moment at which a group without
+	// keys is led at its site and the one at which its machine is killed.
 	storeKillCoordinated = 10
 )
 
@@ -312,7 +313,8 @@ func (w *storeKillWorld) partitionAt(random *rand.Rand, site string) int {
 	return all[slices.IndexFunc(all, func(k int) bool { return t.Has(slices.Index(w.machines, site), k) })]
 }
 
-// busiest returns the site by whose word most transactions have committed since this was asked last.
+// busiest returns the site by whose word most transactions have committed since this was asked
+// last.
 func (w *storeKillWorld) busiest() string {
 	w.Helper()
 	w.mu.Lock()

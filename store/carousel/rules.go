@@ -75,9 +75,9 @@ func (t *tally) agreed(members int) (b ballot, ok bool) {
 }
 
 // ballot returns how the partition has prepared the part, ok is false if that is not known yet. The
-// fast path is taken if a supermajority with the leader has prepared alike, which is ⌈3f/2⌉+1 of 2f+1
-// members [Carousel §3.2.2]: in one term, on the same versions of keys that are read and of those that
-// are written.
+// fast path is taken if a supermajority with the leader has prepared alike: in one term, on the
+// same versions of keys that are read and of those that are written. Of 2f+1 members that is
+// ⌈3f/2⌉+1 [Carousel §3.2.2].
 func (t *tally) ballot(members int) (b ballot, durable, ok bool) {
 	if t.durable != nil {
 		return *t.durable, true, true
@@ -182,8 +182,8 @@ type pending struct {
 // promised to say nothing more in earlier terms.
 //
 // A supermajority leaves out ⌊f/2⌋ members, so f+1-⌊f/2⌋ of any f+1 lists have what was prepared by
-// one: that is a majority of them. quorum.Fast has as many for even numbers of members, too. Two that conflict cannot both be in a majority of the lists, as
-// no list has both.
+// one: that is a majority of them, and so it is of even numbers of members by quorum.Fast. Two that
+// conflict cannot both be in a majority of the lists, as no list has both.
 func recover(lists [][]pending, fits func(pending) bool) []pending {
 	var out []pending
 	seen := map[partID]bool{}

@@ -254,7 +254,8 @@ func (w *wordsModel) agreed() (words uint8) {
 	return words
 }
 
-// problem returns what must not be, of a state in which the coordinator takes words for the group's.
+// problem returns what must not be, of a state in which the coordinator takes some words for the
+// group's.
 func (w *wordsModel) problem(agreed uint8) string {
 	all := agreed | w.told
 	if bits.OnesCount8(all) > 1 {

@@ -18,9 +18,9 @@ import (
 // askLeaders is how long HandOver waits until it looks again who leads, and longer each time.
 const askLeaders = 20 * time.Millisecond
 
-// HandOver has another site lead a partition, or a group that only coordinates, which are numbered
-// behind the partitions. It returns when the site leads, and says which one did before; the same, if
-// it led already.
+// HandOver has another site lead a partition, or a group that only coordinates: these are numbered
+// behind the partitions. It returns when the site leads, and says which one did before: the same,
+// if it led already.
 func (c *Client) HandOver(ctx context.Context, partition int, to string) (from string, err error) {
 	var names, with []string
 	s := c.Store()
