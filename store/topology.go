@@ -25,8 +25,8 @@ type Topology struct {
 	Coordinating [][]string
 }
 
-// groups returns how many shards there are, those without keys among them.
-func (t Topology) groups() int { return t.Shards + len(t.Coordinating) }
+// Groups returns how many shards there are, those without keys among them.
+func (t Topology) Groups() int { return t.Shards + len(t.Coordinating) }
 
 // A TopologySite is a datacentre.
 type TopologySite struct {
@@ -76,8 +76,8 @@ func (s TopologySite) GateID(machine int) protocol.ID {
 
 // Validate returns an error that names what is wrong, or nil.
 func (t Topology) Validate() error {
-	if t.Shards < 1 || t.groups() > maxTopoShards {
-		return fmt.Errorf("store: %d shards (want 1 to %d)", t.groups(), maxTopoShards)
+	if t.Shards < 1 || t.Groups() > maxTopoShards {
+		return fmt.Errorf("store: %d shards (want 1 to %d)", t.Groups(), maxTopoShards)
 	}
 	if len(t.Sites) == 0 || len(t.Sites) > MaxSites {
 		return fmt.Errorf("store: %d sites (want 1 to %d)", len(t.Sites), MaxSites)
@@ -118,8 +118,8 @@ func (t Topology) Validate() error {
 				return fmt.Errorf("store: site %q: either all of its machines list their shards or none does", s.Name)
 			}
 			for _, k := range t.shardsOf(i, j) {
-				if k < 0 || k >= t.groups() {
-					return fmt.Errorf("store: machine %q: there is no shard %d (there are %d, from 0 on)", m.Name, k, t.groups())
+				if k < 0 || k >= t.Groups() {
+					return fmt.Errorf("store: machine %q: there is no shard %d (there are %d, from 0 on)", m.Name, k, t.Groups())
 				}
 				if !t.Has(i, k) {
 					return fmt.Errorf("store: machine %q: its site %s has no copy of shard %d, as the placement says", m.Name,
@@ -131,7 +131,7 @@ func (t Topology) Validate() error {
 				owner[k] = m.Name
 			}
 		}
-		for k := range t.groups() {
+		for k := range t.Groups() {
 			if _, ok := owner[k]; !ok && t.Has(i, k) {
 				return fmt.Errorf("store: site %q: no machine has shard %d", s.Name, k)
 			}
@@ -226,7 +226,7 @@ func (t Topology) shardsOf(site, machine int) []int {
 	}
 	var own []int
 	n := 0
-	for k := range t.groups() {
+	for k := range t.Groups() {
 		if !t.Has(site, k) {
 			continue
 		}

@@ -33,14 +33,26 @@ const (
 	storeKillCommits = 60  // before a kill and afterwards
 	storeKillAway    = 30  // while the machine is away
 	storeKillShards  = 3
+	// storeKillCoordinated is how many commits there are between the moment at which a group without
+	// keys is led at its site and the one at which its machine is killed.
+	storeKillCoordinated = 10
 )
 
 // keysVariable says how many keys TestStoreIsOperated loads.
 const keysVariable = "FORESAY_KEYS"
 
+// A storeKillSetting is a store whose machines are killed.
+type storeKillSetting struct {
+	protocol, mode string
+	sites          int
+	replicas       int // of each partition; 0: all sites have all
+}
+
 // TestStoreKills kills machines of a store of each protocol, which are processes of their own,
 // while clients make transactions: each time with SIGKILL, and starts them again with their disks.
-// Meanwhile partitions that have leaders are led elsewhere, before each kill and after it.
+// Meanwhile partitions that have leaders are led elsewhere, before each kill and after it. Where
+// groups without keys coordinate, the machine that is killed leads the group of its site, and has
+// just coordinated transactions by it.
 // Once all are back nothing is unknown or blocked any more, and all that was committed must be at
 // the level that the protocol promises. FORESAY_KILLS says how often; 1 is usual.
 func TestStoreKills(t *testing.T) {
@@ -48,25 +60,36 @@ func TestStoreKills(t *testing.T) {
 	if err != nil || kills < 1 {
 		t.Fatalf("%s is %q", killsVariable, os.Getenv(killsVariable))
 	}
+	settings := map[string]storeKillSetting{
+		"carousel-direct": {protocol: "carousel", mode: "direct", sites: 5, replicas: 3},
+	}
 	for _, protocol := range catalog.StoreNames() {
-		t.Run(protocol, func(t *testing.T) {
-			w := newStoreKillWorld(t, protocol)
-			machines := []string{"a", "b", "c"}
+		settings[protocol] = storeKillSetting{protocol: protocol, sites: 3}
+	}
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		t.Run(name, func(t *testing.T) {
+			w := newStoreKillWorld(t, settings[name])
 			stop := w.drive()
 			random := rand.New(rand.NewPCG(2, 0))
 			for range kills {
 				w.commits(storeKillCommits)
-				victim := machines[random.IntN(len(machines))]
-				w.lead(random.IntN(storeKillShards), victim)
+				victim := w.machines[random.IntN(len(w.machines))]
+				w.lead(w.partitionAt(random, victim), victim)
+				if w.coordinating {
+					victim = w.busiest()
+					w.lead(storeKillShards+slices.Index(w.machines, victim), victim)
+					w.commits(storeKillCoordinated)
+				}
 				w.kill(victim)
 				w.commits(storeKillAway)
 				w.serve(victim)
 				w.ready()
-				w.lead(random.IntN(storeKillShards), machines[random.IntN(len(machines))])
+				next := w.machines[random.IntN(len(w.machines))]
+				w.lead(w.partitionAt(random, next), next)
 			}
 			w.commits(storeKillCommits)
 			w.judge(stop())
-			w.halt(machines...)
+			w.halt(w.machines...)
 		})
 	}
 }
@@ -82,7 +105,7 @@ func TestStoreIsOperated(t *testing.T) {
 	if err != nil || keys < 1 {
 		t.Fatalf("%s is %q", keysVariable, os.Getenv(keysVariable))
 	}
-	w := newStoreKillWorld(t, "replicatedcommit")
+	w := newStoreKillWorld(t, storeKillSetting{protocol: "replicatedcommit", sites: 3})
 	w.kill("c")
 	w.foresay("store", "load", "--from", strconv.Itoa(first), "--keys", strconv.Itoa(first+keys),
 		"--client", storeconfig.ClientFile)
@@ -141,23 +164,42 @@ type storeKillWorld struct {
 	start     time.Time
 	running   map[string]*replica
 	committed atomic.Int64
+
+	machines     []string // one at each site, with the site's name
+	coordinating bool     // there is a group for each site that only coordinates
+	mu           sync.Mutex
+	decided      map[string]int // commits by the site whose word was the last, since they were counted last
 }
 
-// newStoreKillWorld returns a store of a protocol, of machines a, b and c, that takes part.
-func newStoreKillWorld(t *testing.T, protocol string) *storeKillWorld {
+// newStoreKillWorld returns a store of machines a, b, c and so on that takes part.
+func newStoreKillWorld(t *testing.T, set storeKillSetting) *storeKillWorld {
 	t.Helper()
-	sites := []storeconfig.Site{{Name: "a"}, {Name: "b"}, {Name: "c"}}
-	if err := storeconfig.Place(sites, 1, "127.0.0.1", 0); err != nil {
-		t.Fatal(err)
+	p, err := catalog.Store(set.protocol)
+	if err == nil {
+		p, err = p.In(set.mode)
 	}
-	p, err := catalog.Store(protocol)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := &storeKillWorld{T: t, dir: t.TempDir(), start: time.Now(), level: p.Promises(), leads: p.Leads,
-		running: map[string]*replica{}}
+		running: map[string]*replica{}, coordinating: p.Coordinating, decided: map[string]int{}}
+	var sites []storeconfig.Site
+	for i := range set.sites {
+		w.machines = append(w.machines, string(rune('a'+i)))
+		sites = append(sites, storeconfig.Site{Name: w.machines[i]})
+	}
+	if err := storeconfig.Place(sites, 1, "127.0.0.1", 0); err != nil {
+		t.Fatal(err)
+	}
+	var placement [][]string
+	if set.replicas > 0 {
+		if placement, err = store.Ring(w.machines, storeKillShards, set.replicas, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
 	w.cfg, err = storeconfig.Init(storeconfig.InitOptions{
-		Dir: w.dir, Cluster: "kills", Protocol: protocol, Shards: storeKillShards, Sites: sites, RoundTrip: "50ms",
+		Dir: w.dir, Cluster: "kills", Protocol: set.protocol, Mode: set.mode, Shards: storeKillShards, Sites: sites,
+		RoundTrip: "50ms", Placement: placement,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -264,6 +306,27 @@ func (w *storeKillWorld) ready() {
 	}
 }
 
+// partitionAt returns one of the partitions of which a site has a copy.
+func (w *storeKillWorld) partitionAt(random *rand.Rand, site string) int {
+	t := w.cfg.Store.Topology()
+	all := random.Perm(storeKillShards)
+	return all[slices.IndexFunc(all, func(k int) bool { return t.Has(slices.Index(w.machines, site), k) })]
+}
+
+// busiest returns the site by whose word most transactions have committed since this was asked
+// last.
+func (w *storeKillWorld) busiest() string {
+	w.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	best := slices.MaxFunc(w.machines, func(a, b string) int { return cmp.Compare(w.decided[a], w.decided[b]) })
+	if w.decided[best] == 0 {
+		w.Fatal("no site has had a transaction committed")
+	}
+	clear(w.decided)
+	return best
+}
+
 // lead has a site lead a partition, if the protocol has leaders.
 func (w *storeKillWorld) lead(partition int, site string) {
 	w.Helper()
@@ -285,9 +348,20 @@ func (w *storeKillWorld) commits(n int64) {
 	goal, deadline := w.committed.Load()+n, time.Now().Add(killPatience)
 	for tick := time.NewTicker(5 * time.Millisecond); w.committed.Load() < goal; <-tick.C {
 		if time.Now().After(deadline) {
-			w.Fatalf("%d of %d transactions committed within %v", n-goal+w.committed.Load(), n, killPatience)
+			w.Fatalf("%d of %d transactions committed within %v\n%s", n-goal+w.committed.Load(), n, killPatience, w.status())
 		}
 	}
+}
+
+// status says how the machines are.
+func (w *storeKillWorld) status() string {
+	c := exec.Command("foresay", "store", "status", "--client", storeconfig.ClientFile)
+	c.Dir = w.dir
+	out, err := c.CombinedOutput()
+	if err != nil { // as it is while a machine is away
+		return fmt.Sprintf("%s%v", out, err)
+	}
+	return string(out)
 }
 
 // A storeKillTxn is one transaction of a client, with all its attempts.
@@ -355,6 +429,9 @@ func (c *storeKillClient) txn(txns *client.Client) {
 	x.end = time.Since(c.world.start)
 	if x.err == nil {
 		c.world.committed.Add(1)
+		c.world.mu.Lock()
+		c.world.decided[x.attempts[len(x.attempts)-1].Site]++
+		c.world.mu.Unlock()
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/quorum"
 	"github.com/foresay/foresay/store"
 )
 
@@ -44,13 +45,6 @@ type ballot struct {
 	footprint
 }
 
-// supermajority returns how many members of a group have to prepare a part alike on the fast path:
-// ⌈3f/2⌉+1 of 2f+1 [Carousel §3.2.2].
-func supermajority(members int) int {
-	f := (members - 1) / 2
-	return max((3*f+1)/2+1, members/2+1)
-}
-
 // A tally is what members of a partition have said about a part.
 type tally struct {
 	durable *ballot // the group has agreed on it
@@ -82,7 +76,8 @@ func (t *tally) agreed(members int) (b ballot, ok bool) {
 
 // ballot returns how the partition has prepared the part, ok is false if that is not known yet. The
 // fast path is taken if a supermajority with the leader has prepared alike: in one term, on the
-// same versions of keys that are read and of those that are written.
+// same versions of keys that are read and of those that are written. Of 2f+1 members that is
+// ⌈3f/2⌉+1 [Carousel §3.2.2].
 func (t *tally) ballot(members int) (b ballot, durable, ok bool) {
 	if t.durable != nil {
 		return *t.durable, true, true
@@ -97,7 +92,7 @@ func (t *tally) ballot(members int) (b ballot, durable, ok bool) {
 				n++
 			}
 		}
-		if n >= supermajority(members) {
+		if n >= quorum.Fast(members) {
 			return ballot{Yes: true, Stamp: lead.Stamp, footprint: lead.Footprint}, false, true
 		}
 	}
@@ -187,8 +182,8 @@ type pending struct {
 // promised to say nothing more in earlier terms.
 //
 // A supermajority leaves out ⌊f/2⌋ members, so f+1-⌊f/2⌋ of any f+1 lists have what was prepared by
-// one: that is a majority of them. Two that conflict cannot both be in a majority of the lists, as
-// no list has both.
+// one: that is a majority of them, and so it is of even numbers of members by quorum.Fast. Two that
+// conflict cannot both be in a majority of the lists, as no list has both.
 func recover(lists [][]pending, fits func(pending) bool) []pending {
 	var out []pending
 	seen := map[partID]bool{}

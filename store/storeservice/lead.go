@@ -18,8 +18,9 @@ import (
 // askLeaders is how long HandOver waits until it looks again who leads, and longer each time.
 const askLeaders = 20 * time.Millisecond
 
-// HandOver has another site lead a partition, and returns which did; the same, if it did so
-// already. It returns when the site leads.
+// HandOver has another site lead a partition, or a group that only coordinates: these are numbered
+// behind the partitions. It returns when the site leads, and says which one did before: the same,
+// if it led already.
 func (c *Client) HandOver(ctx context.Context, partition int, to string) (from string, err error) {
 	var names, with []string
 	s := c.Store()
@@ -33,8 +34,8 @@ func (c *Client) HandOver(ctx context.Context, partition int, to string) (from s
 		}
 	}
 	switch {
-	case partition < 0 || partition >= t.Shards:
-		return "", fmt.Errorf("there is no partition %d (there are %d, from 0 on)", partition, t.Shards)
+	case partition < 0 || partition >= t.Groups():
+		return "", fmt.Errorf("there is no partition %d (there are %d, from 0 on)", partition, t.Groups())
 	case !slices.Contains(names, to):
 		return "", fmt.Errorf("there is no site %q%s", to, nearest.Hint(to, names))
 	case !slices.Contains(with, to):
