@@ -12,7 +12,7 @@ import (
 // with care.
 func plants() []plant.Bug {
 	bugs := slices.Concat(votePlants(), recoveryPlants(), endPlants(), partPlants(), snapshotPlants(), closedPlants(),
-		stalePlants())
+		stalePlants(), generalPlants())
 	for i := range bugs {
 		bugs[i].Dir = "store/carousel"
 	}
@@ -463,8 +463,8 @@ func stalePlants() []plant.Bug {
 	return []plant.Bug{
 		{
 			Name: "a session's floor is ignored", Test: "TestSession", Tests: []string{"TestStaleNotices/13"},
-			Old: "\t\to.ask.NotBefore = c.seen.of(m.Reads)\n",
-			New: "\t\tif !MUTANT {\n\t\t\to.ask.NotBefore = c.seen.of(m.Reads)\n\t\t}\n",
+			Old: "\t\tfirst.ask.NotBefore = c.seen.of(m.Reads)\n",
+			New: "\t\tif !MUTANT {\n\t\t\tfirst.ask.NotBefore = c.seen.of(m.Reads)\n\t\t}\n",
 		},
 		{
 			Name: "a session's floor is ignored where leaders are asked", Test: "TestStaleGoesOnElsewhere",
@@ -513,7 +513,7 @@ func stalePlants() []plant.Bug {
 		},
 		{
 			Name: "a client goes on as of another time", Test: "TestSession",
-			Old: "|| o.ask.At > 0 && m.At != o.ask.At:", New: "|| o.ask.At > 0 && m.At != o.ask.At && !MUTANT:",
+			Old: "|| s.ask.At > 0 && m.At != s.ask.At:", New: "|| s.ask.At > 0 && m.At != s.ask.At && !MUTANT:",
 		},
 		{
 			Name: "what was recovered has the version that was told", Test: "TestMembersServeWhatIsClosed",
@@ -527,6 +527,45 @@ func stalePlants() []plant.Bug {
 			Name: "a record that comes late is nobody's", Test: "TestRecordThatComesLate",
 			Old: "\tif s.term > 0 && s.state.records[id] != nil {\n",
 			New: "\tif s.term > 0 && s.state.records[id] != nil && !MUTANT {\n",
+		},
+	}
+}
+
+// generalPlants leave out what transactions rest on whose code reaches keys one after the other.
+func generalPlants() []plant.Bug {
+	return []plant.Bug{
+		{
+			Name: "the answer to one step is taken for that to another", Test: "TestSteps",
+			Old: "return s.ask.Step == m.Step })", New: "return s.ask.Step == m.Step || MUTANT && !s.answered })",
+		},
+		{
+			Name: "there are steps without end", Test: "TestSteps",
+			Old: "o.reached == store.MaxSteps {", New: "o.reached == store.MaxSteps && !MUTANT {",
+		},
+		{
+			Name: "what a follower holds is told as if it was prepared", Test: "TestAgentSteps",
+			Old: "c.parts[i].led && !m.Leader {", New: "c.parts[i].led && !m.Leader && !MUTANT {",
+		},
+		{
+			Name: "keys are prepared in each step that names them", Test: "TestAgentSteps",
+			Old: "return has(of(p), k) }) {", New: "return has(of(p), k) && !MUTANT }) {",
+		},
+		{
+			Name: "the steps at a partition have one number", Test: "TestAgentSteps",
+			Old: "\t\t\t\tif p.ref.Shard == shard {\n", New: "\t\t\t\tif p.ref.Shard == shard && !MUTANT {\n",
+		},
+		{
+			Name: "C18: the commit names the last step only", Test: "TestAgentSteps",
+			Old: "\t\t\tm.Parts = append(m.Parts, p.ref)\n",
+			New: "\t\t\tif MUTANT && p.early {\n\t\t\t\tcontinue\n\t\t\t}\n\t\t\tm.Parts = append(m.Parts, p.ref)\n",
+		},
+		{
+			Name: "a leader says what was read right", Test: "TestStaleIsTold",
+			Old: "\t\tif v.Version == m.Stood[i] {\n", New: "\t\tif v.Version == m.Stood[i] && !MUTANT {\n",
+		},
+		{
+			Name: "who is refused is not told what there is", Test: "TestStaleIsTold",
+			Old: "\t\td.Current = c.current\n", New: "\t\tif !MUTANT {\n\t\t\td.Current = c.current\n\t\t}\n",
 		},
 	}
 }
