@@ -13,9 +13,9 @@ import (
 // attempt, as its reads do, and ends with it.
 type Preparer interface {
 	// Prepare has keys prepared that the function has reached, each in ascending order. It does not
-	// wait. took is called once at most, with what those of reads hold at who has prepared them, as far
+	// wait; ctx has values only. took is called once at most, with what those of reads hold at who has prepared them, as far
 	// as that is known: only a failure there can still change it before the attempt ends.
-	Prepare(reads, writes []store.Key, took func(map[store.Key]Answer))
+	Prepare(ctx context.Context, reads, writes []store.Key, took func(map[store.Key]Answer))
 }
 
 // prepares has an attempt's keys prepared as its function reaches them, once it is known to write:
@@ -68,7 +68,7 @@ func (p *prepares) ofLocked(key store.Key) *prepared {
 }
 
 // reached makes a step of what a run has read and written and is about to read, if it writes.
-func (p *prepares) reached(tx *Tx, key store.Key) {
+func (p *prepares) reached(ctx context.Context, tx *Tx, key store.Key) {
 	if p.sites == nil {
 		return
 	}
@@ -85,7 +85,7 @@ func (p *prepares) reached(tx *Tx, key store.Key) {
 	if len(reads)+len(writes) == 0 {
 		return
 	}
-	p.sites.Prepare(reads, writes, p.took)
+	p.sites.Prepare(ctx, reads, writes, p.took)
 }
 
 // fresh returns those of some keys that are in no set yet, and puts them into it.

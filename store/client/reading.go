@@ -123,17 +123,19 @@ func (r *reading) settle(ctx context.Context, a *driver.Attempt, read *readTrace
 	return false
 }
 
-// guess returns what the last attempt's refusal said or, if that says nothing, what the predictor
-// does. The nearest site comes last, as it takes time: what the function has reached is prepared
-// meanwhile.
+// guess returns what the last attempt's refusal said of the key or, if that is nothing, what the
+// predictor does, unless it was wrong in a way that the refusal did not tell. The nearest site comes
+// last, as it takes time: what the function has reached is prepared meanwhile.
 func (r *reading) guess(ctx context.Context) (Answer, error) {
 	if seed, ok := r.validation.seeds[r.key]; ok {
 		return Answer{Value: seed, Site: seedSite}, nil
 	}
-	if v, ok := r.client.guess(ctx, r.key); ok && r.number == 1 {
-		return Answer{Value: v, Site: predictorSite}, nil
+	if r.number == 1 || len(r.validation.seeds) > 0 {
+		if v, ok := r.client.guess(ctx, r.key); ok {
+			return Answer{Value: v, Site: predictorSite}, nil
+		}
 	}
-	r.prepares.reached(r.tx, r.key)
+	r.prepares.reached(ctx, r.tx, r.key)
 	return r.sites.ReadNearest(ctx, r.key)
 }
 

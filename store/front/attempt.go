@@ -107,7 +107,9 @@ func (c *Conn) begin(get store.Get) *reading {
 }
 
 // Prepare implements client.Preparer.
-func (a *attempt) Prepare(reads, writes []store.Key, took func(map[store.Key]client.Answer)) {
+func (a *attempt) Prepare(
+	_ context.Context, reads, writes []store.Key, took func(map[store.Key]client.Answer),
+) {
 	if !a.c.cfg.Protocol.Declares {
 		return
 	}

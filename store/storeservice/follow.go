@@ -273,11 +273,12 @@ func (a *attempt) ReadNearest(ctx context.Context, key store.Key) (client.Answer
 }
 
 // Prepare implements client.Preparer: of what a connection has prepared, another one knows nothing.
-func (a *attempt) Prepare(reads, writes []store.Key, took func(map[store.Key]client.Answer)) {
-	if _, sites := a.newest(); sites != nil {
-		if p, ok := sites.(client.Preparer); ok {
-			p.Prepare(reads, writes, took)
-		}
+func (a *attempt) Prepare(
+	ctx context.Context, reads, writes []store.Key, took func(map[store.Key]client.Answer),
+) {
+	_, sites := a.newest()
+	if p, ok := sites.(client.Preparer); ok {
+		p.Prepare(ctx, reads, writes, took)
 	}
 }
 
