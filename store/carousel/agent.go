@@ -458,7 +458,7 @@ func (a *agent) prepare(env *protocol.Env[store.Message], c *call, p callPart, l
 	if !a.fast {
 		return
 	}
-	m.Leader = false
+	m.Leader, m.Stood = false, nil
 	for _, id := range a.where.members[p.ref.Shard] {
 		if !slices.Contains(leaders, id) {
 			env.Send(id, m)

@@ -555,6 +555,17 @@ func generalPlants() []plant.Bug {
 			Old: "\t\t\t\tif p.ref.Shard == shard {\n", New: "\t\t\t\tif p.ref.Shard == shard && !MUTANT {\n",
 		},
 		{
+			Name: "keys of later steps are not locked", Test: "TestGeneralNotices/1",
+			Old: "\ts.locks.add(p.id.ID, p.ballot.footprint)\n\tst.Put(",
+			New: "\tif !MUTANT || p.id.Step == 1 {\n\t\ts.locks.add(p.id.ID, p.ballot.footprint)\n\t}\n\tst.Put(",
+		},
+		{
+			Name: "what leaders say of a step is right for good", Test: "TestGeneralNotices/1",
+			Old: "\tfor _, r := range m.Reads {\n\t\tif at, ok := versions[r.Key];",
+			New: "\tfor _, r := range m.Reads {\n\t\tif MUTANT && len(m.Parts) > 1 {\n\t\t\tbreak\n\t\t}\n" +
+				"\t\tif at, ok := versions[r.Key];",
+		},
+		{
 			Name: "C18: the commit names the last step only", Test: "TestAgentSteps",
 			Old: "\t\t\tm.Parts = append(m.Parts, p.ref)\n",
 			New: "\t\t\tif MUTANT && p.early {\n\t\t\t\tcontinue\n\t\t\t}\n\t\t\tm.Parts = append(m.Parts, p.ref)\n",
@@ -582,6 +593,16 @@ func TestFastNotices(t *testing.T) { notice(t, fastMode) }
 // TestAttacksNotice plays those of TestAttack.
 func TestAttacksNotice(t *testing.T) {
 	plant.Seeds(t, plants(), func(seed uint64) error { return attack(fastMode, seed) })
+}
+
+// TestGeneralNotices plays those of mode direct whose transactions prepare keys as they reach them.
+func TestGeneralNotices(t *testing.T) {
+	plant.Seeds(t, plants(), func(seed uint64) error {
+		sc := storetest.Swarm(seed)
+		sc.General, sc.Appends = true, seed%2 == 0
+		_, err := storetest.PlayOnce(subject(directMode), sc)
+		return err
+	})
 }
 
 func notice(t *testing.T, mode variant) {
