@@ -84,11 +84,13 @@ func RequestKinds() []wirefmt.Kind[Message] {
 		wirefmt.NewEarlierKind[Message](3, func(m CommitRequest) bool { return !m.Serializable },
 			earlierCommitRequestFields),
 		wirefmt.NewKind[Message](4, siteVoteFields),
-		wirefmt.NewEarlierKind[Message](5, func(m Decided) bool { return m.Version.IsZero() && !m.Fast && len(m.Current) == 0 },
-			earlierDecidedFields),
+		wirefmt.NewEarlierKind[Message](5, func(m Decided) bool {
+			return m.Version.IsZero() && !m.Fast && len(m.Current) == 0
+		}, earlierDecidedFields),
 		wirefmt.NewKind[Message](6, busyFields),
-		wirefmt.NewEarlierKind[Message](7, func(m DeclareRequest) bool { return !m.Serializable && !m.dated() && m.Step == 0 },
-			earliestDeclareRequestFields),
+		wirefmt.NewEarlierKind[Message](7, func(m DeclareRequest) bool {
+			return !m.Serializable && !m.dated() && m.Step == 0
+		}, earliestDeclareRequestFields),
 		wirefmt.NewEarlierKind[Message](8, func(m DeclareReply) bool { return m.At == 0 && m.Age == 0 && m.Step == 0 },
 			earlierDeclareReplyFields),
 		wirefmt.NewKind[Message](9, abandonRequestFields),

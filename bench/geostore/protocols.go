@@ -56,8 +56,8 @@ func ringOf(preset string) (*spread, error) {
 // config is of a store of a system. Its keys are those that somebody has written: most protocols
 // have no way to load others, and a read takes as long if there is nothing.
 func (p *spread) config(s system, seed uint64) Config {
-	c := Config{Protocol: s.protocol, Matrix: p.matrix, Shards: len(p.placement), ValueBytes: valueSize, Declared: !p.general,
-		Predicted: p.predicted, Once: true, Offset: p.offset, Seed: seed}
+	c := Config{Protocol: s.protocol, Matrix: p.matrix, Shards: len(p.placement), ValueBytes: valueSize,
+		Declared: !p.general, Predicted: p.predicted, Once: true, Offset: p.offset, Seed: seed}
 	if s.protocol.Partial {
 		c.Placement = p.placement
 	}

@@ -35,8 +35,8 @@ type Config struct {
 	// Declared says that clients declare all keys of a transaction when it begins, and Once that they
 	// make another one if it is aborted, and do not try it again.
 	Declared, Once bool
-	// Predicted is of how many reads in a hundred clients have a right guess at once, in mode Predicated
-	// and as long as nobody else writes the key just then.
+	// Predicted is of how many reads in a hundred clients have a right guess at once, in mode
+	// Predicated and as long as nobody else writes the key just then.
 	Predicted int
 	// ReadLevel is what transactions that only read ask for; 0: what the store has.
 	ReadLevel client.Level

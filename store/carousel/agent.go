@@ -222,9 +222,9 @@ func (c *call) shards() (out []uint32) {
 	return out
 }
 
-// onValues takes what a partition holds: its leader or, on the fast path, a member that is nearer.
-// What a transaction's code has reached is for leaders to say: it goes on with their word as if that
-// could not be wrong, and the nearest one's it has.
+// onValues takes what a partition holds, from its leader or, on the fast path, from a member that is
+// nearer. What a transaction's code has reached is for leaders to say: their word confirms a guess,
+// which the client has from elsewhere.
 func (a *agent) onValues(env *protocol.Env[store.Message], from protocol.ID, m valuesReply) {
 	c := a.calls[m.Part.ID]
 	if c == nil || c.txn != nil || c.view != nil || !a.where.isMember(m.Shard, from) {
@@ -351,7 +351,7 @@ func has(keys []store.Key, key store.Key) bool {
 	return ok
 }
 
-// split returns the parts that keys belong to: at each partition, the next one of the transaction's.
+// split returns the parts that keys belong to: at each partition the transaction's next one.
 func (a *agent) split(c *call, reads, writes []store.Key) (parts []callPart) {
 	of := map[uint32]*callPart{}
 	at := func(key store.Key) *callPart {
@@ -479,7 +479,7 @@ func (a *agent) onStale(from protocol.ID, m staleReply) {
 	}
 }
 
-// end tells clients how a transaction has ended and, of one that has read what is old, what there is.
+// end tells clients how a transaction has ended and, if what it has read was old, what there is.
 func (a *agent) end(env *protocol.Env[store.Message], c *call, d store.Decided) {
 	if d.Verdict == store.Aborted {
 		d.Current = c.current

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/foresay/foresay/internal/plant"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/storetest"
@@ -179,8 +180,8 @@ func TestAgentSteps(t *testing.T) {
 	}
 }
 
-// TestStaleIsTold: a leader that is asked to prepare what has read something else says what it holds,
-// and the client is told with the refusal.
+// TestStaleIsTold: a leader that is asked to prepare what has read something else says what it
+// holds, and the client is told with the refusal.
 func TestStaleIsTold(t *testing.T) {
 	layout := storetest.Layout(3, 1)
 	newest := store.Value{Version: store.Version{Time: 7, Client: 1}, Present: true, Bytes: []byte("new")}
@@ -229,4 +230,64 @@ func TestStaleIsTold(t *testing.T) {
 	if len(told) != 1 || len(told[0].Current) != 1 || told[0].Current[0].Key != "b" {
 		t.Errorf("the client is told %+v", told)
 	}
+}
+
+// generalPlants leave out what transactions rest on whose code reaches keys one after the other.
+func generalPlants() []plant.Bug {
+	return []plant.Bug{
+		{
+			Name: "the answer to one step is taken for that to another", Test: "TestSteps",
+			Old: "return s.ask.Step == m.Step })", New: "return s.ask.Step == m.Step || MUTANT && !s.answered })",
+		},
+		{
+			Name: "there are steps without end", Test: "TestSteps",
+			Old: "o.reached == store.MaxSteps {", New: "o.reached == store.MaxSteps && !MUTANT {",
+		},
+		{
+			Name: "what a follower holds is told as if it was prepared", Test: "TestAgentSteps",
+			Old: "c.parts[i].led && !m.Leader {", New: "c.parts[i].led && !m.Leader && !MUTANT {",
+		},
+		{
+			Name: "keys are prepared in each step that names them", Test: "TestAgentSteps",
+			Old: "return has(of(p), k) }) {", New: "return has(of(p), k) && !MUTANT }) {",
+		},
+		{
+			Name: "the steps at a partition have one number", Test: "TestAgentSteps",
+			Old: "\t\t\t\tif p.ref.Shard == shard {\n", New: "\t\t\t\tif p.ref.Shard == shard && !MUTANT {\n",
+		},
+		{
+			Name: "keys of later steps are not locked", Test: "TestGeneralNotices/1",
+			Old: "\ts.locks.add(p.id.ID, p.ballot.footprint)\n\tst.Put(",
+			New: "\tif !MUTANT || p.id.Step == 1 {\n\t\ts.locks.add(p.id.ID, p.ballot.footprint)\n\t}\n\tst.Put(",
+		},
+		{
+			Name: "what leaders say of a step is right for good", Test: "TestGeneralNotices/1",
+			Old: "\tfor _, r := range m.Reads {\n\t\tif at, ok := versions[r.Key];",
+			New: "\tfor _, r := range m.Reads {\n\t\tif MUTANT && len(m.Parts) > 1 {\n\t\t\tbreak\n\t\t}\n" +
+				"\t\tif at, ok := versions[r.Key];",
+		},
+		{
+			Name: "C18: the commit names the last step only", Test: "TestAgentSteps",
+			Old: "\t\t\tm.Parts = append(m.Parts, p.ref)\n",
+			New: "\t\t\tif MUTANT && p.early {\n\t\t\t\tcontinue\n\t\t\t}\n\t\t\tm.Parts = append(m.Parts, p.ref)\n",
+		},
+		{
+			Name: "a leader says what was read right", Test: "TestStaleIsTold",
+			Old: "\t\tif v.Version == m.Stood[i] {\n", New: "\t\tif v.Version == m.Stood[i] && !MUTANT {\n",
+		},
+		{
+			Name: "who is refused is not told what there is", Test: "TestStaleIsTold",
+			Old: "\t\td.Current = c.current\n", New: "\t\tif !MUTANT {\n\t\t\td.Current = c.current\n\t\t}\n",
+		},
+	}
+}
+
+// TestGeneralNotices plays those of mode direct whose transactions prepare keys as they reach them.
+func TestGeneralNotices(t *testing.T) {
+	plant.Seeds(t, plants(), func(seed uint64) error {
+		sc := storetest.Swarm(seed)
+		sc.General, sc.Appends = true, seed%2 == 0
+		_, err := storetest.PlayOnce(subject(directMode), sc)
+		return err
+	})
 }

@@ -317,7 +317,7 @@ func partPlants() []plant.Bug {
 			Old: "\t\tcase s.locks.writes(r.Key):\n", New: "\t\tcase s.locks.writes(r.Key) && !MUTANT:\n",
 		},
 		{
-			Name: "C4: a check passes what has changed", Test: "TestChecks", Tests: []string{"TestBasicNotices/166"},
+			Name: "C4: a check passes what has changed", Test: "TestChecks", Tests: []string{"TestBasicNotices/269"},
 			Old: "\t\tcase s.values.Newest(keys, r.Key).Version != r.Version:\n\t\t\treturn store.StaleRead\n",
 			New: "\t\tcase s.values.Newest(keys, r.Key).Version != r.Version && !MUTANT:\n\t\t\treturn store.StaleRead\n",
 		},
@@ -531,56 +531,6 @@ func stalePlants() []plant.Bug {
 	}
 }
 
-// generalPlants leave out what transactions rest on whose code reaches keys one after the other.
-func generalPlants() []plant.Bug {
-	return []plant.Bug{
-		{
-			Name: "the answer to one step is taken for that to another", Test: "TestSteps",
-			Old: "return s.ask.Step == m.Step })", New: "return s.ask.Step == m.Step || MUTANT && !s.answered })",
-		},
-		{
-			Name: "there are steps without end", Test: "TestSteps",
-			Old: "o.reached == store.MaxSteps {", New: "o.reached == store.MaxSteps && !MUTANT {",
-		},
-		{
-			Name: "what a follower holds is told as if it was prepared", Test: "TestAgentSteps",
-			Old: "c.parts[i].led && !m.Leader {", New: "c.parts[i].led && !m.Leader && !MUTANT {",
-		},
-		{
-			Name: "keys are prepared in each step that names them", Test: "TestAgentSteps",
-			Old: "return has(of(p), k) }) {", New: "return has(of(p), k) && !MUTANT }) {",
-		},
-		{
-			Name: "the steps at a partition have one number", Test: "TestAgentSteps",
-			Old: "\t\t\t\tif p.ref.Shard == shard {\n", New: "\t\t\t\tif p.ref.Shard == shard && !MUTANT {\n",
-		},
-		{
-			Name: "keys of later steps are not locked", Test: "TestGeneralNotices/1",
-			Old: "\ts.locks.add(p.id.ID, p.ballot.footprint)\n\tst.Put(",
-			New: "\tif !MUTANT || p.id.Step == 1 {\n\t\ts.locks.add(p.id.ID, p.ballot.footprint)\n\t}\n\tst.Put(",
-		},
-		{
-			Name: "what leaders say of a step is right for good", Test: "TestGeneralNotices/1",
-			Old: "\tfor _, r := range m.Reads {\n\t\tif at, ok := versions[r.Key];",
-			New: "\tfor _, r := range m.Reads {\n\t\tif MUTANT && len(m.Parts) > 1 {\n\t\t\tbreak\n\t\t}\n" +
-				"\t\tif at, ok := versions[r.Key];",
-		},
-		{
-			Name: "C18: the commit names the last step only", Test: "TestAgentSteps",
-			Old: "\t\t\tm.Parts = append(m.Parts, p.ref)\n",
-			New: "\t\t\tif MUTANT && p.early {\n\t\t\t\tcontinue\n\t\t\t}\n\t\t\tm.Parts = append(m.Parts, p.ref)\n",
-		},
-		{
-			Name: "a leader says what was read right", Test: "TestStaleIsTold",
-			Old: "\t\tif v.Version == m.Stood[i] {\n", New: "\t\tif v.Version == m.Stood[i] && !MUTANT {\n",
-		},
-		{
-			Name: "who is refused is not told what there is", Test: "TestStaleIsTold",
-			Old: "\t\td.Current = c.current\n", New: "\t\tif !MUTANT {\n\t\t\td.Current = c.current\n\t\t}\n",
-		},
-	}
-}
-
 // TestPlants plants them: the tests that are named must notice.
 func TestPlants(t *testing.T) { plant.Catch(t, plants()) }
 
@@ -593,16 +543,6 @@ func TestFastNotices(t *testing.T) { notice(t, fastMode) }
 // TestAttacksNotice plays those of TestAttack.
 func TestAttacksNotice(t *testing.T) {
 	plant.Seeds(t, plants(), func(seed uint64) error { return attack(fastMode, seed) })
-}
-
-// TestGeneralNotices plays those of mode direct whose transactions prepare keys as they reach them.
-func TestGeneralNotices(t *testing.T) {
-	plant.Seeds(t, plants(), func(seed uint64) error {
-		sc := storetest.Swarm(seed)
-		sc.General, sc.Appends = true, seed%2 == 0
-		_, err := storetest.PlayOnce(subject(directMode), sc)
-		return err
-	})
 }
 
 func notice(t *testing.T, mode variant) {

@@ -64,8 +64,9 @@ type Config struct {
 	// that do not go together. 0 is 500 ms.
 	QuorumAfter time.Duration
 	// Predictor guesses what keys hold, for transactions in mode Predicated: the request is the key, a
-	// string, the response a store.Value. A transaction goes on at once with its guess, and
-	// reads from the nearest site what it has none for; the commit says whether that was right. It learns what committed transactions have read and, if the store's protocol tells its
+	// string, the response a store.Value. A transaction goes on at once with its guess, and reads
+	// from the nearest site what it has none for; the commit says whether that was right. The
+	// predictor learns what committed transactions have read and, if the store's protocol tells the
 	// version, written, and what refused ones should have read. predict.NewLast is a cache of what
 	// this client has seen. nil: there is none.
 	Predictor control.Predictor

@@ -6,8 +6,8 @@ import (
 	"github.com/foresay/foresay/internal/plant"
 )
 
-// TestPlants leaves out what reads rest on that are guessed, in the source: the tests that are named
-// must notice.
+// TestPlants leaves out, in the source, what reads rest on that are guessed: the tests that are
+// named must notice.
 func TestPlants(t *testing.T) {
 	bugs := []plant.Bug{
 		{

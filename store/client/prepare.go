@@ -13,8 +13,8 @@ import (
 // attempt, as its reads do, and ends with it.
 type Preparer interface {
 	// Prepare has keys prepared that the function has reached, each in ascending order. It does not
-	// wait; ctx has values only. took is called once at most, with what those of reads hold at who has prepared them, as far
-	// as that is known: only a failure there can still change it before the attempt ends.
+	// wait; ctx has values only. took is called once at most, with what reads hold at the leaders that
+	// prepare them, as far as they have said.
 	Prepare(ctx context.Context, reads, writes []store.Key, took func(map[store.Key]Answer))
 }
 
@@ -104,8 +104,12 @@ func (p *prepares) took(values map[store.Key]Answer) {
 	defer p.mu.Unlock()
 	for k, a := range values {
 		known := p.ofLocked(k)
-		known.answer = a
-		close(known.done)
+		select {
+		case <-known.done: // what was said first counts
+		default:
+			known.answer = a
+			close(known.done)
+		}
 	}
 }
 

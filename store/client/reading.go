@@ -49,9 +49,9 @@ func (r *reading) quorum(ctx context.Context, a *driver.Attempt) {
 	a.Finish(got.Value, nil)
 }
 
-// validate takes what the client's predictor or else the nearest site says. Whether that was right is
-// for who prepares the key to say or, if that is not known before, for the commit; and if that is
-// long in coming, for a quorum.
+// validate takes what the client's predictor or else the nearest site says. Whether that was right
+// is for who prepares the key to say or, if that is not known before, for the commit; and if that
+// is long in coming, for a quorum.
 func (r *reading) validate(ctx context.Context, a *driver.Attempt) {
 	v := r.validation
 	if v.isLate() {
@@ -124,8 +124,8 @@ func (r *reading) settle(ctx context.Context, a *driver.Attempt, read *readTrace
 }
 
 // guess returns what the last attempt's refusal said of the key or, if that is nothing, what the
-// predictor does, unless it was wrong in a way that the refusal did not tell. The nearest site comes
-// last, as it takes time: what the function has reached is prepared meanwhile.
+// predictor does, unless it was wrong in a way that the refusal did not tell. The nearest site
+// comes last, as it takes time: what the function has reached is prepared meanwhile.
 func (r *reading) guess(ctx context.Context) (Answer, error) {
 	if seed, ok := r.validation.seeds[r.key]; ok {
 		return Answer{Value: seed, Site: seedSite}, nil

@@ -77,8 +77,8 @@ func (v *validation) add(key store.Key, value store.Value) {
 	v.open[key] = value
 }
 
-// end forgets a read, and calls tell to tell its actual result: to who submits, it is either a guess
-// or known. It returns false, and has done nothing, if the verdict counts instead.
+// end forgets a read, and calls tell to tell its actual result: to who submits, it is either a
+// guess or known. It returns false, and has done nothing, if the verdict counts instead.
 func (v *validation) end(key store.Key, tell func()) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -16,9 +16,9 @@ type Load struct {
 	// Declared says that a transaction's keys are known when it begins, so that reads need not be
 	// made one after the other.
 	Declared bool
-	// General says that clients take what the nearest copies hold of keys that are not declared, and that
-	// the commit says whether that was right, where the system can: Carousel. Of Predicted reads in a
-	// hundred they have a right guess at once.
+	// General says that clients take what the nearest copies hold of keys that are not declared, and
+	// that the commit says whether that was right, where the system can: Carousel. Of Predicted reads
+	// in a hundred they have a right guess at once.
 	General   bool
 	Predicted int
 	// Stale says that transactions which only read may see what is a little old: those of systems that

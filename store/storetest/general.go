@@ -6,7 +6,7 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// general is a transaction that has its keys prepared as it reaches them, once it is about to write.
+// general is a transaction that has its keys prepared as it reaches them, once it writes.
 type general struct {
 	asks          bool // it goes by what leaders say, and else by what it has read
 	reads, writes map[store.Key]bool
