@@ -222,9 +222,9 @@ func (c *call) shards() (out []uint32) {
 	return out
 }
 
-// onValues takes what a partition holds, from its leader or, on the fast path, from a nearer member.
-// What a transaction's code has reached is for leaders to say: their word confirms a guess, which the
-// client has from elsewhere.
+// onValues takes what a partition holds: from its leader or, on the fast path, from a member that
+// is nearer. Of what a transaction's code has reached the leader's word alone counts: the client has
+// a guess from elsewhere, which that confirms.
 func (a *agent) onValues(env *protocol.Env[store.Message], from protocol.ID, m valuesReply) {
 	c := a.calls[m.Part.ID]
 	if c == nil || c.txn != nil || c.view != nil || !a.where.isMember(m.Shard, from) {
