@@ -223,8 +223,8 @@ func (c *call) shards() (out []uint32) {
 }
 
 // onValues takes what a partition holds: from its leader or, on the fast path, from a member that
-// is nearer. Of what a transaction's code has reached the leader's word alone counts: the client has
-// a guess from elsewhere, which that confirms.
+// is nearer. Of what a transaction's code has reached the leader's word alone counts, as it is to
+// confirm a guess that the client has from elsewhere.
 func (a *agent) onValues(env *protocol.Env[store.Message], from protocol.ID, m valuesReply) {
 	c := a.calls[m.Part.ID]
 	if c == nil || c.txn != nil || c.view != nil || !a.where.isMember(m.Shard, from) {
