@@ -20,8 +20,9 @@ type attempt struct {
 	early map[store.Key]*reading // reads that are under way from the beginning
 	stale *snapshot              // nil: it sees what there is
 
-	mu  sync.Mutex
-	ref uint64 // of the Declare that has begun what is prepared; zero: nothing is
+	mu    sync.Mutex
+	ref   uint64 // of the Declare that has begun what is prepared; zero: nothing is
+	ended bool   // what is prepared now would have nobody who ends it
 }
 
 // A declaration is what was declared and is prepared, or read at one time.
@@ -115,6 +116,9 @@ func (a *attempt) Prepare(
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.ended {
+		return
+	}
 	m := store.Declare{Reads: reads, Writes: writes, Begun: a.ref, General: a.ref == 0}
 	d := a.c.declare(m, func(got store.Declared) {
 		if !got.OK {
@@ -278,6 +282,9 @@ func (a *attempt) Stale(ctx context.Context, reads []store.Read) bool {
 
 // End implements client.Attempt.
 func (a *attempt) End() {
+	a.mu.Lock()
+	a.ended = true
+	a.mu.Unlock()
 	// Of one that was submitted the node knows better.
 	if ref := a.begunAs(); ref != 0 {
 		a.c.deliver(store.Abandon{Ref: ref})

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/predict"
+	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/carousel"
 	"github.com/foresay/foresay/store/client"
 	"github.com/foresay/foresay/wan"
@@ -202,6 +203,47 @@ func TestPaymentByLastName(t *testing.T) {
 		})
 		if want := [2]int{paid, paid}; err != nil || got != want {
 			t.Errorf("the warehouse has got and the customers have paid %v (%v), want %v", got, err, want)
+		}
+	})
+}
+
+// TestNothingIsPreparedAfterTheEnd: a goroutine that a transaction's function has left behind may
+// reach keys when the transaction is over. Nobody would end what is prepared for it then.
+func TestNothingIsPreparedAfterTheEnd(t *testing.T) {
+	direct, err := carousel.Protocol().In("direct")
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, wan.Uniform(100*time.Millisecond, "a", "b", "c"), func(w *world) { w.protocol = direct })
+		defer w.close()
+		ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
+		defer cancel()
+		var backend client.Backend
+		c := w.client("a", client.GRPC, func(cfg *client.Config) { backend = cfg.Backend })
+		if err := c.Txn(ctx, func(ctx context.Context, tx *client.Tx) error { return add(ctx, tx, "k", 1) }); err != nil {
+			t.Fatal(err)
+		}
+		for _, late := range []bool{false, true} {
+			a := backend.Begin(client.Beginning{Mode: client.Predicated})
+			if late {
+				a.End()
+			}
+			var took atomic.Bool
+			a.(client.Preparer).Prepare(ctx, []store.Key{"k"}, []store.Key{"k"}, func(map[store.Key]client.Answer) {
+				took.Store(true)
+			})
+			time.Sleep(2 * time.Second)
+			if took.Load() == late {
+				t.Errorf("ended before: %v; its key is prepared: %v", late, took.Load())
+			}
+			a.End()
+			time.Sleep(2 * time.Second)
+			start := time.Now()
+			err := c.Txn(ctx, func(ctx context.Context, tx *client.Tx) error { return add(ctx, tx, "k", 1) })
+			if d := time.Since(start); err != nil || d > 250*time.Millisecond {
+				t.Errorf("the next one takes %v (%v)", d, err)
+			}
 		}
 	})
 }
