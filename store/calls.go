@@ -49,6 +49,11 @@ type (
 		Writes []Key // the same; empty only where such transactions read as of a time (Protocol.Clocked)
 		// Serializable says that without Writes it need not be in the order of real time.
 		Serializable bool
+		// Begun is the Ref of the Declare that has begun the transaction: its code has reached these keys
+		// since. Zero: this one begins it. General says that this one is the first of such steps: the
+		// keys are prepared, also without Writes, as the transaction is going to write.
+		Begun   uint64
+		General bool
 		// MaxAge says that without Writes it may see the store as it was so long ago, but for what this
 		// node has seen since, which it sees (Protocol.Stale). With At it goes on with an earlier one, as
 		// of the same timestamp: that of its Declared. 0: it sees what there is.
@@ -70,7 +75,7 @@ type (
 
 	// Abandon ends a transaction that Declare has begun and that will not be submitted. It is not
 	// answered.
-	Abandon struct{ Ref uint64 } // of the Declare
+	Abandon struct{ Ref uint64 } // of the Declare that has begun it
 
 	// Submit commits a transaction. Done answers it.
 	Submit struct {
@@ -101,6 +106,7 @@ type (
 		Ref     uint64
 		Txn     Txn
 		Outcome Outcome
+		Version Version   // of what a committed one has written; zero: the store does not tell it
 		Current []Current // of an aborted one: what its reads should have been, as far as votes said
 		Site    int       // whose vote or word was the last that was needed, by its place in the layout, or NoSite
 	}

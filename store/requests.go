@@ -81,9 +81,15 @@ type (
 		MaxAge    time.Duration
 		NotBefore uint64
 		At        uint64
+		// Step says that the transaction's code has just reached these keys, after those of its earlier
+		// steps, which are numbered from 1 on. The transaction is going to write, so all of them are
+		// prepared, also if a step has no Writes, and the values are those that their leaders prepare. 0:
+		// the keys are those that were known when the transaction began.
+		Step uint32
 	}
 	DeclareReply struct {
 		ID     TxnID
+		Step   uint32
 		Values []Held // in the order of the keys that are read; none: what was asked for cannot be read
 		// At is the timestamp of which the values are, and Age how long ago that was. 0: they are of no
 		// timestamp, but what there was when the request came.
@@ -142,8 +148,15 @@ type (
 		Version Version
 		// Fast is as in Outcome.
 		Fast bool
+		// Current are, of an aborted transaction, keys that it has read and that hold something else, as
+		// far as is known.
+		Current []Current
 	}
 )
+
+// MaxSteps is how many steps a transaction has at most whose code reaches keys one after the other
+// (DeclareRequest.Step). What it reaches afterwards is prepared with its commit.
+const MaxSteps = 14
 
 // Bytes returns how large what a request carries is.
 func (m CommitRequest) Bytes() int { return ContentBytes(m.Txn.Reads, m.Txn.Writes) }
@@ -167,6 +180,10 @@ func (m DeclareRequest) Validate() error {
 		return errors.New("store: a declaration without a key")
 	case m.MaxAge < 0 || m.MaxAge == 0 && m.NotBefore+m.At > 0:
 		return fmt.Errorf("store: a declaration of what may be %v old, not before %d, at %d", m.MaxAge, m.NotBefore, m.At)
+	case m.Step > MaxSteps:
+		return fmt.Errorf("store: step %d of a declaration (the limit is %d)", m.Step, MaxSteps)
+	case m.Step > 0 && m.MaxAge > 0:
+		return errors.New("store: a step of a transaction that writes, and may see what is old")
 	case m.MaxAge > 0 && len(m.Writes) > 0:
 		return errors.New("store: a declaration of a transaction that writes, and may see what is old")
 	}

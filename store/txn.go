@@ -150,6 +150,9 @@ func (b *Buffer) set(w Write) {
 // Accesses returns the reads and writes as Txn wants them. They are the Buffer's.
 func (b *Buffer) Accesses() ([]Read, []Write) { return b.reads, b.writes }
 
+// Values returns what was read, in the order of the reads of Accesses. It is the Buffer's.
+func (b *Buffer) Values() []Value { return b.values }
+
 func (b *Buffer) findRead(key Key) (int, bool) {
 	return slices.BinarySearchFunc(b.reads, key, func(r Read, k Key) int { return cmp.Compare(r.Key, k) })
 }

@@ -56,6 +56,9 @@ func (s *Store) connect(cs *Clients, mode client.Mode, site wan.Site, number uin
 	}
 	cs.conns = append(cs.conns, conn)
 	cfg := client.Config{Backend: conn, Mode: mode}
+	if s.oracle != nil {
+		cfg.Predictor = s.oracle
+	}
 	if s.cfg.Once {
 		cfg.MaxAttempts = 1
 	}
@@ -68,7 +71,7 @@ func (s *Store) connect(cs *Clients, mode client.Mode, site wan.Site, number uin
 	for range players {
 		cs.players = append(cs.players, player{site: site, try: maker.try})
 	}
-	if maker.declares {
+	if maker.declares || s.oracle != nil {
 		cs.greet = append(cs.greet, func(ctx context.Context) error { return maker.greet(ctx, s.cfg.Shards) })
 	}
 	return nil

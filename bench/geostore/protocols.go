@@ -33,6 +33,8 @@ type spread struct {
 	placement [][]string    // by partition, the site of its leader first
 	offset    time.Duration // see Config.Offset
 	stale     bool          // transactions that only read may see what is old
+	general   bool          // nobody declares keys,
+	predicted int           // and of so many reads in a hundred clients have a guess at once
 }
 
 // ringOf has a partition led at each site of a preset, with copies at the two that follow in the
@@ -54,8 +56,8 @@ func ringOf(preset string) (*spread, error) {
 // config is of a store of a system. Its keys are those that somebody has written: most protocols
 // have no way to load others, and a read takes as long if there is nothing.
 func (p *spread) config(s system, seed uint64) Config {
-	c := Config{Protocol: s.protocol, Matrix: p.matrix, Shards: len(p.placement), ValueBytes: valueSize, Declared: true,
-		Once: true, Offset: p.offset, Seed: seed}
+	c := Config{Protocol: s.protocol, Matrix: p.matrix, Shards: len(p.placement), ValueBytes: valueSize,
+		Declared: !p.general, Predicted: p.predicted, Once: true, Offset: p.offset, Seed: seed}
 	if s.protocol.Partial {
 		c.Placement = p.placement
 	}
@@ -64,7 +66,8 @@ func (p *spread) config(s system, seed uint64) Config {
 
 // setting is what the model is told.
 func (p *spread) setting() plan.Setting {
-	s := plan.Setting{WAN: p.matrix, Clients: plan.Everywhere(p.matrix), Load: plan.Load{Declared: true, Stale: p.stale}}
+	s := plan.Setting{WAN: p.matrix, Clients: plan.Everywhere(p.matrix),
+		Load: plan.Load{Declared: !p.general, General: p.general, Predicted: p.predicted, Stale: p.stale}}
 	for _, sites := range p.placement {
 		var at []wan.Site
 		for _, site := range sites {

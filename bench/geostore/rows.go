@@ -123,11 +123,16 @@ func meanOf(all []time.Duration) time.Duration {
 // addRatios adds to each row what it is against the row of a base system at the same site and
 // point: of attempts, transactions end to end, aborts, those that are asked for.
 func addRatios(rows []table.Row, base string, of ...string) {
+	addRatiosWhere(rows, base, samePoint, of...)
+}
+
+// addRatiosWhere does that where the row of the base system is the same in what matters.
+func addRatiosWhere(rows []table.Row, base string, match func(a, b table.Row) bool, of ...string) {
 	for i, row := range rows {
 		if row.Value("system") == base {
 			continue
 		}
-		j := slices.IndexFunc(rows, func(b table.Row) bool { return b.Value("system") == base && samePoint(row, b) })
+		j := slices.IndexFunc(rows, func(b table.Row) bool { return b.Value("system") == base && match(row, b) })
 		if j < 0 {
 			continue
 		}
@@ -178,8 +183,13 @@ func addBest(rows []table.Row, chooser string) {
 
 // samePoint tells whether two rows have the same site and parameters.
 func samePoint(a, b table.Row) bool {
-	for _, name := range []string{"site", "workload", "ops", "read_percent", "alpha", "clients", "mode", "wan", "class",
-		"locality_percent"} {
+	return same(a, b, "site", "workload", "ops", "read_percent", "alpha", "clients", "mode", "wan", "class",
+		"locality_percent")
+}
+
+// same tells whether two rows are alike in some columns.
+func same(a, b table.Row, names ...string) bool {
+	for _, name := range names {
 		if a.Value(name) != b.Value(name) {
 			return false
 		}

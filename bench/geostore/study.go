@@ -299,6 +299,6 @@ func Experiments() []bench.Experiment {
 		ycsbOpsExperiment(), ycsbReadsExperiment(), retwisExperiment(), contentionExperiment(),
 		floorsExperiment(), throughputExperiment(), hotExperiment(), awayFull(), awayHalf(), replaceExperiment(),
 		largeExperiment(), peersExperiment(), carouselRetwis(), carouselYCSBT(), storeProtocols(),
-		carouselReadOnly(), carouselLocality(), carouselContention(),
+		carouselReadOnly(), carouselLocality(), carouselContention(), carouselGeneral(),
 	}
 }

@@ -21,7 +21,7 @@ import (
 
 // variation is an experiment that has one line for each system, and clients that wait.
 func variation(name, summary, varied, label string, systems []system, points func(bench.Options) ([]studyPoint, error),
-	class plan.Class, series ...string) bench.Experiment {
+	class plan.Class, compare func([]table.Row), series ...string) bench.Experiment {
 	where := table.Is("figure", varied)
 	return bench.Experiment{
 		Name: name, Summary: summary + "; virtual: a disk syncs in 1 ms", Modes: []bench.Mode{bench.Virtual},
@@ -37,7 +37,7 @@ func variation(name, summary, varied, label string, systems []system, points fun
 				}
 				return rows
 			},
-			compare: func([]table.Row) {},
+			compare: compare,
 		}.run,
 		Figures: []figure.Spec{
 			{
@@ -51,6 +51,9 @@ func variation(name, summary, varied, label string, systems []system, points fun
 		},
 	}
 }
+
+// alone compares with nothing.
+func alone([]table.Row) {}
 
 // varied is Retwis on the ring of Carousel's sites, with one thing changed, for a short while:
 // there are many points.
@@ -71,7 +74,7 @@ func carouselContention() bench.Experiment {
 		func(o bench.Options) ([]studyPoint, error) {
 			return collect(bench.Pick(o, []float64{0.5, 0.95}, []float64{0.5, 0.65, 0.75, 0.85, 0.95}),
 				func(alpha float64) (studyPoint, error) { return varied(o, alpha, nil) })
-		}, plan.All, "system")
+		}, plan.All, alone, "system")
 }
 
 func carouselLocality() bench.Experiment {
@@ -86,7 +89,7 @@ func carouselLocality() bench.Experiment {
 					p.locality, p.move = percent, localise{p.place, percent}.move
 				})
 			})
-		}, plan.All, "system")
+		}, plan.All, alone, "system")
 }
 
 // localise has a share of transactions use keys of the partitions that are led at their site.
@@ -136,5 +139,5 @@ func carouselReadOnly() bench.Experiment {
 				}
 			}
 			return points, nil
-		}, plan.ReadOnly, "system", "level")
+		}, plan.ReadOnly, alone, "system", "level")
 }

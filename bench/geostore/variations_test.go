@@ -107,3 +107,47 @@ func TestClocksAreApart(t *testing.T) {
 		}
 	})
 }
+
+// TestGeneralTakesWhatTheModelSays: transactions that declare nothing take what the model says, and
+// as much of layered's time as is promised, whether nothing or all of what they read is predicted.
+func TestGeneralTakesWhatTheModelSays(t *testing.T) {
+	study := latencyStudy{
+		systems: append(protocolSystems(waiting(), plan.Layered),
+			protocolSystems([]client.Mode{client.Predicated}, plan.CarouselDirect)...),
+		rows: protocolRows, compare: besideSequential,
+		points: func(o bench.Options) ([]studyPoint, error) {
+			return collect([]int{0, 100}, func(percent int) (studyPoint, error) {
+				p, err := varied(o, 0, func(p *studyPoint) {
+					p.params = append(p.params, table.Is("predicted_percent", percent))
+					p.place.general, p.place.predicted = true, percent
+				})
+				p.clients, p.sharing, p.every, p.lasting = 2, 2, 1200*time.Millisecond, 6*time.Second
+				return p, err
+			})
+		},
+	}
+	rows, err := study.run(t.Context(), bench.Run{Options: bench.Options{Mode: bench.Virtual, Quick: true, Seed: 3,
+		Bubble: bubbles(t)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, r := range rows {
+		if r.Text("site") != "all" || r.Text("class") != string(readWrite) || r.Text("system") != "carousel-direct" {
+			continue
+		}
+		found++
+		mean, _ := r.Number("attempt_mean_ms")
+		model, _ := r.Number("model_mean_ms")
+		ratio, _ := r.Number("attempt_ratio_to_layered")
+		percent, _ := r.Number("predicted_percent")
+		most := map[float64]float64{0: 0.4, 100: 0.3}[percent]
+		if n, _ := r.Number("txns"); n < 15 || mean > 1.05*model || mean < 0.9*model || ratio == 0 || ratio > most {
+			t.Errorf("%v %% predicted: %v transactions take %v ms, the model says %v; that is %v of layered's, want %v at most",
+				percent, n, mean, model, ratio, most)
+		}
+	}
+	if found != 2 {
+		t.Errorf("there are %d rows", found)
+	}
+}

@@ -3,6 +3,7 @@ package carousel
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -36,15 +37,24 @@ type call struct {
 	left    map[uint32]bool // likewise: partitions that have not answered
 	tries   int
 	// Of one that was declared:
-	declared *store.DeclareRequest
+	declared *store.DeclareRequest // at first
+	steps    map[uint32]*store.DeclareRequest
 	values   map[store.Key]store.Held
 	heard    time.Duration // when the client was, last
+	// current is what leaders hold in place of what it has read, as far as they have said.
+	current []store.Current
 }
 
 type callPart struct {
 	ref    partRef
 	reads  []store.Key
 	writes []store.Key
+	early  bool   // it was declared,
+	step   uint32 // in this step
+	// led says that what its keys hold is for the leader to say, who prepares them.
+	led bool
+	// stood are the versions of reads that the transaction stands on; nil: it has not said so yet.
+	stood []store.Version
 }
 
 // An agent asks again so many round trips after it has asked, and that often.
@@ -97,6 +107,8 @@ func (a *agent) Receive(env *protocol.Env[store.Message], from protocol.ID, msg 
 		a.onAbort(env, m)
 	case valuesReply:
 		a.onValues(env, from, m)
+	case staleReply:
+		a.onStale(from, m)
 	case snapshotReply:
 		a.onSnapshotReply(env, from, m)
 	case closedReply:
@@ -148,14 +160,23 @@ func (a *agent) onDeclare(env *protocol.Env[store.Message], from protocol.ID, m 
 		env.Send(from, store.Busy{ID: m.ID})
 		return
 	case c == nil:
-		c = &call{id: m.ID, declared: &m, values: map[store.Key]store.Held{}}
+		c = &call{id: m.ID, declared: &m, values: map[store.Key]store.Held{},
+			steps: map[uint32]*store.DeclareRequest{m.Step: &m}}
 		a.calls[c.id] = c
-		c.parts = a.split(m.Reads, m.Writes, 1)
-		if len(m.Writes) == 0 {
+		a.reach(c, m)
+		if m.Step == 0 && len(m.Writes) == 0 {
 			a.declareView(env, c)
 		}
-	case c.txn != nil || c.declared == nil:
+	case c.txn != nil || c.declared == nil || c.view != nil && m.Step > 0:
 		return
+	case c.steps[m.Step] == nil && m.Validate() == nil && m.Step > 0:
+		c.steps[m.Step] = &m
+		a.reach(c, m)
+		for _, p := range c.parts {
+			if p.step == m.Step {
+				a.prepare(env, c, p, a.leaders(p.ref.Shard))
+			}
+		}
 	}
 	if !slices.Contains(c.clients, from) {
 		c.clients = append(c.clients, from)
@@ -171,6 +192,26 @@ func (a *agent) onDeclare(env *protocol.Env[store.Message], from protocol.ID, m 
 	}
 }
 
+// reach adds what was declared in a step to a transaction's parts: keys that were not before.
+func (a *agent) reach(c *call, m store.DeclareRequest) {
+	fresh := a.split(c, c.lacks(m.Reads, func(p callPart) []store.Key { return p.reads }),
+		c.lacks(m.Writes, func(p callPart) []store.Key { return p.writes }))
+	for _, p := range fresh {
+		p.early, p.led, p.step = true, m.Step > 0, m.Step
+		c.parts = append(c.parts, p)
+	}
+}
+
+// lacks returns those of some keys that no part has.
+func (c *call) lacks(keys []store.Key, of func(callPart) []store.Key) (out []store.Key) {
+	for _, k := range keys {
+		if !slices.ContainsFunc(c.parts, func(p callPart) bool { return has(of(p), k) }) {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
 // began tells the coordinator of a transaction that still reads, and that its client is there.
 func (c *call) began() beginRequest { return beginRequest{c.id, c.shards()} }
 
@@ -181,14 +222,16 @@ func (c *call) shards() (out []uint32) {
 	return out
 }
 
-// onValues takes what a partition holds: its leader, or on the fast path a member that is nearer.
+// onValues takes what a partition holds: from its leader or, on the fast path, from a member that
+// is nearer. Of what a transaction's code has reached the leader's word alone counts, as it is to
+// confirm a guess that the client has from elsewhere.
 func (a *agent) onValues(env *protocol.Env[store.Message], from protocol.ID, m valuesReply) {
 	c := a.calls[m.Part.ID]
 	if c == nil || c.txn != nil || c.view != nil || !a.where.isMember(m.Shard, from) {
 		return
 	}
 	i := slices.IndexFunc(c.parts, func(p callPart) bool { return p.ref == partRef{m.Shard, m.Part.Step} })
-	if i < 0 || len(m.Values) != len(c.parts[i].reads) {
+	if i < 0 || len(m.Values) != len(c.parts[i].reads) || c.parts[i].led && !m.Leader {
 		return
 	}
 	before := len(c.values)
@@ -202,22 +245,43 @@ func (a *agent) onValues(env *protocol.Env[store.Message], from protocol.ID, m v
 	}
 }
 
-// answerDeclare answers the client if all values are there.
+// answerDeclare answers the client for each step of which all values are there.
 func (a *agent) answerDeclare(env *protocol.Env[store.Message], c *call) {
-	if len(c.values) < len(c.declared.Reads) {
-		return
+	for _, n := range slices.Sorted(maps.Keys(c.steps)) {
+		step := c.steps[n]
+		if !c.hasAll(step.Reads) {
+			continue
+		}
+		out := store.DeclareReply{ID: c.id, Step: n}
+		if v := c.view; v != nil && c.declared.MaxAge > 0 && (v.stage == byClosed || v.stage == bySnapshot) {
+			out.At, out.Age = uint64(v.at), max(env.Now-time.Duration(v.at), 0)
+		}
+		for _, k := range step.Reads {
+			out.Values = append(out.Values, c.values[k])
+		}
+		out.Values = store.Hold(out.Values, maxValuesBytes)
+		for _, to := range c.clients {
+			env.Send(to, out)
+		}
 	}
-	out := store.DeclareReply{ID: c.id}
-	if v := c.view; v != nil && c.declared.MaxAge > 0 && (v.stage == byClosed || v.stage == bySnapshot) {
-		out.At, out.Age = uint64(v.at), max(env.Now-time.Duration(v.at), 0)
+}
+
+// hasAll tells whether the values of some keys are there.
+func (c *call) hasAll(keys []store.Key) bool {
+	return !slices.ContainsFunc(keys, func(k store.Key) bool {
+		_, ok := c.values[k]
+		return !ok
+	})
+}
+
+// waits tells whether something that was declared has no value yet.
+func (c *call) waits() bool {
+	for _, step := range c.steps { //pure:ok whether there is one
+		if !c.hasAll(step.Reads) {
+			return true
+		}
 	}
-	for _, k := range c.declared.Reads {
-		out.Values = append(out.Values, c.values[k])
-	}
-	out.Values = store.Hold(out.Values, maxValuesBytes)
-	for _, to := range c.clients {
-		env.Send(to, out)
-	}
+	return false
 }
 
 // onAbort ends a transaction that its client has given up while it was reading.
@@ -254,18 +318,18 @@ func (a *agent) onCommit(env *protocol.Env[store.Message], from protocol.ID, m s
 	c.clients, c.txn, c.tries = []protocol.ID{from}, &m.Txn, 0
 	var reads, writes []store.Key
 	for _, r := range m.Txn.Reads {
-		if c.declared == nil || !has(c.declared.Reads, r.Key) {
-			reads = append(reads, r.Key)
-		}
+		reads = append(reads, r.Key)
 	}
 	for _, w := range m.Txn.Writes {
-		if c.declared == nil || !has(c.declared.Writes, w.Key) {
-			writes = append(writes, w.Key)
-		}
+		writes = append(writes, w.Key)
 	}
-	fresh := a.split(reads, writes, uint32(1+min(len(c.parts), 1)))
+	fresh := a.split(c, c.lacks(reads, func(p callPart) []store.Key { return p.reads }),
+		c.lacks(writes, func(p callPart) []store.Key { return p.writes }))
 	early := c.parts
-	c.parts = append(c.parts, fresh...)
+	for _, p := range fresh {
+		p.stood = versionsOf(m.Txn.Reads, p.reads)
+		c.parts = append(c.parts, p)
+	}
 	if m.Txn.ReadOnly() && len(early) == 0 {
 		c.view = &view{reads: m.Txn.Reads, strict: !m.Serializable}
 		a.beginView(env, c)
@@ -273,18 +337,33 @@ func (a *agent) onCommit(env *protocol.Env[store.Message], from protocol.ID, m s
 	a.again(env, c)
 }
 
+// versionsOf returns the versions that keys were read with.
+func versionsOf(reads []store.Read, keys []store.Key) (out []store.Version) {
+	for _, k := range keys {
+		i, _ := slices.BinarySearchFunc(reads, k, func(r store.Read, k store.Key) int { return cmp.Compare(r.Key, k) })
+		out = append(out, reads[i].Version)
+	}
+	return out
+}
+
 func has(keys []store.Key, key store.Key) bool {
 	_, ok := slices.BinarySearch(keys, key)
 	return ok
 }
 
-// split returns the parts that keys belong to.
-func (a *agent) split(reads, writes []store.Key, step uint32) (parts []callPart) {
+// split returns the parts that keys belong to: at each partition the transaction's next one.
+func (a *agent) split(c *call, reads, writes []store.Key) (parts []callPart) {
 	of := map[uint32]*callPart{}
 	at := func(key store.Key) *callPart {
 		shard := uint32(a.cfg.Layout.ShardOf(key))
 		if of[shard] == nil {
-			of[shard] = &callPart{ref: partRef{shard, step}}
+			n := uint32(1)
+			for _, p := range c.parts {
+				if p.ref.Shard == shard {
+					n++
+				}
+			}
+			of[shard] = &callPart{ref: partRef{shard, n}}
 		}
 		return of[shard]
 	}
@@ -315,7 +394,7 @@ func (a *agent) again(env *protocol.Env[store.Message], c *call) {
 		return
 	}
 	env.After(againAfter*a.cfg.RoundTrip, againTimer{c.id})
-	if c.txn == nil && c.view == nil && c.tries > 0 && len(c.values) == len(c.declared.Reads) {
+	if c.txn == nil && c.view == nil && c.tries > 0 && !c.waits() {
 		return // it has all that it asked for; heartbeats go on
 	}
 	if c.tries++; c.tries > 1 && c.view != nil && c.view.stage == byClosed {
@@ -342,7 +421,7 @@ func (a *agent) ask(env *protocol.Env[store.Message], c *call, whom func(shard u
 	}
 	for _, p := range c.parts {
 		// What was declared is prepared by now, or else asked for again later.
-		early := c.txn != nil && c.tries == 1 && c.declared != nil && p.ref.Step == 1
+		early := c.txn != nil && c.tries == 1 && p.early
 		if leaders := whom(p.ref.Shard); len(leaders) > 0 && !early {
 			a.prepare(env, c, p, leaders)
 		}
@@ -370,13 +449,16 @@ func (a *agent) ask(env *protocol.Env[store.Message], c *call, whom func(shard u
 func (a *agent) prepare(env *protocol.Env[store.Message], c *call, p callPart, leaders []protocol.ID) {
 	m := prepareRequest{Part: partID{c.id, p.ref.Step}, Coord: a.coord(c), Reads: p.reads, Writes: p.writes, Leader: true,
 		Values: c.txn == nil && len(p.reads) > 0}
+	if c.tries <= 1 { // else the leader may be one that does not know how to compare
+		m.Stood = p.stood
+	}
 	for _, to := range leaders {
 		env.Send(to, m)
 	}
 	if !a.fast {
 		return
 	}
-	m.Leader = false
+	m.Leader, m.Stood = false, nil
 	for _, id := range a.where.members[p.ref.Shard] {
 		if !slices.Contains(leaders, id) {
 			env.Send(id, m)
@@ -384,8 +466,24 @@ func (a *agent) prepare(env *protocol.Env[store.Message], c *call, p callPart, l
 	}
 }
 
-// end tells clients how a transaction has ended.
+// onStale takes what a leader holds in place of what a transaction has read.
+func (a *agent) onStale(from protocol.ID, m staleReply) {
+	c := a.calls[m.ID]
+	if c == nil || c.txn == nil || !a.where.isMember(m.Shard, from) {
+		return
+	}
+	for _, now := range m.Current {
+		if !slices.ContainsFunc(c.current, func(old store.Current) bool { return old.Key == now.Key }) {
+			c.current = append(c.current, now)
+		}
+	}
+}
+
+// end tells clients how a transaction has ended and, if what it has read was old, what there is.
 func (a *agent) end(env *protocol.Env[store.Message], c *call, d store.Decided) {
+	if d.Verdict == store.Aborted {
+		d.Current = c.current
+	}
 	for _, to := range c.clients {
 		if c.txn != nil { // else they wait for what they have declared to read, and ask again
 			env.Send(to, d)

@@ -29,7 +29,7 @@ type client struct {
 	direct bool
 	name   uint64 // of the next transaction; random at first, so that no two share one
 	open   map[store.TxnID]*opened
-	refs   map[uint64]store.TxnID // of those, by the Refs of their Declares
+	refs   map[uint64]store.TxnID // of those, by the Refs of the Declares that have begun them
 	// early are declared while it does not know yet which site is near: nothing is lost by waiting
 	// for that, as the nearest one answers first.
 	early []store.Declare
@@ -41,11 +41,24 @@ type get struct{ kit.Get }
 
 // opened is a transaction that was declared and is not submitted yet.
 type opened struct {
-	ref      uint64
+	ref   uint64
+	site  int // whose agent has it
+	steps []*step
+	// reached is the number of the last step that its code has reached after it had begun.
+	reached uint32
+}
+
+// step is what was declared of a transaction at once.
+type step struct {
+	ref      uint64 // of its Declare
 	ask      store.DeclareRequest
-	site     int // whose agent has it
 	tries    int
 	answered bool
+}
+
+// waits tells whether a step has no answer.
+func (o *opened) waits() bool {
+	return slices.ContainsFunc(o.steps, func(s *step) bool { return !s.answered })
 }
 
 // submit is a transaction that lacks its outcome.
@@ -113,7 +126,7 @@ func (c *client) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 	case store.Busy:
 		if s := c.Submit(m.ID); s != nil { // another site may have room
 			c.Send(env, s, c.Patience())
-		} else if o := c.open[m.ID]; o != nil && !o.answered {
+		} else if o := c.open[m.ID]; o != nil && o.waits() {
 			c.close(env, m.ID)
 		}
 	}
@@ -188,12 +201,20 @@ func (c *client) suffices(g *get, tries int) bool {
 	return majority && (led || tries > 1)
 }
 
-// onDeclare begins a transaction whose keys are known.
+// onDeclare begins a transaction whose keys are known, or goes on with one whose code has reached
+// further ones.
 func (c *client) onDeclare(env *protocol.Env[store.Message], m store.Declare) {
 	full := len(c.open)+len(c.early)+c.Waiting() >= c.cfg.MaxWaiting
 	ask := store.DeclareRequest{ID: store.TxnID{Time: 1}, Reads: m.Reads, Writes: m.Writes, MaxAge: m.MaxAge, At: m.At}
-	if full || m.At > 0 && c.seen.hides(m.At, m.Reads) || ask.Validate() != nil {
+	if m.General || m.Begun != 0 {
+		ask.Step = 1
+	}
+	if full && m.Begun == 0 || m.At > 0 && c.seen.hides(m.At, m.Reads) || ask.Validate() != nil {
 		env.Send(protocol.App, store.Declared{Ref: m.Ref})
+		return
+	}
+	if m.Begun != 0 {
+		c.reach(env, m)
 		return
 	}
 	if !c.Lost() {
@@ -229,45 +250,79 @@ func (c *client) drop(env *protocol.Env[store.Message], ref uint64) {
 // begin has the agent of the nearest site prepare and read what was declared.
 func (c *client) begin(env *protocol.Env[store.Message], m store.Declare) {
 	id := c.newID(env, m.Reads, m.Writes)
-	o := &opened{ref: m.Ref, ask: store.DeclareRequest{ID: id, Reads: m.Reads, Writes: m.Writes,
-		Serializable: m.Serializable, MaxAge: m.MaxAge, At: m.At}, site: c.Home()}
+	o := &opened{ref: m.Ref, site: c.Home()}
+	first := &step{ref: m.Ref, ask: store.DeclareRequest{ID: id, Reads: m.Reads, Writes: m.Writes,
+		Serializable: m.Serializable, MaxAge: m.MaxAge, At: m.At}}
 	if m.MaxAge > 0 {
-		o.ask.NotBefore = c.seen.of(m.Reads)
+		first.ask.NotBefore = c.seen.of(m.Reads)
 	}
+	if m.General {
+		o.reached, first.ask.Step = 1, 1
+	}
+	o.steps = []*step{first}
 	c.open[id], c.refs[m.Ref] = o, id
 	c.beat(env, id, o)
 }
 
-// beat asks the agent for the values, and says that the client is there.
-func (c *client) beat(env *protocol.Env[store.Message], id store.TxnID, o *opened) {
-	if o.tries++; o.tries > declareTries && !o.answered {
-		c.Silent(o.site, declareTries*c.cfg.RoundTrip)
-		c.abandon(env, id)
+// reach has the agent prepare what a transaction's code has reached since it was begun, if it goes
+// on still.
+func (c *client) reach(env *protocol.Env[store.Message], m store.Declare) {
+	id := c.refs[m.Begun]
+	o := c.open[id]
+	if o == nil || o.reached == store.MaxSteps {
+		env.Send(protocol.App, store.Declared{Ref: m.Ref})
 		return
 	}
-	env.Send(c.cfg.Layout.Coordinator(o.site, id), o.ask)
+	o.reached++
+	s := &step{ref: m.Ref, tries: 1, ask: store.DeclareRequest{ID: id, Reads: m.Reads, Writes: m.Writes, Step: o.reached}}
+	o.steps = append(o.steps, s)
+	env.Send(c.cfg.Layout.Coordinator(o.site, id), s.ask)
+}
+
+// beat asks the agent for the values, and says that the client is there.
+func (c *client) beat(env *protocol.Env[store.Message], id store.TxnID, o *opened) {
+	if !o.waits() {
+		env.Send(c.cfg.Layout.Coordinator(o.site, id), o.steps[0].ask)
+	}
+	for _, s := range o.steps {
+		if s.answered {
+			continue
+		}
+		if s.tries++; s.tries > declareTries {
+			c.Silent(o.site, declareTries*c.cfg.RoundTrip)
+			c.abandon(env, id)
+			return
+		}
+		env.Send(c.cfg.Layout.Coordinator(o.site, id), s.ask)
+	}
 	env.After(c.cfg.RoundTrip, beatTimer{id})
 }
 
 func (c *client) onDeclared(env *protocol.Env[store.Message], m store.DeclareReply) {
 	o := c.open[m.ID]
-	switch {
-	case o == nil || o.answered:
-		return
-	case o.ask.At > 0 && len(m.Values) == 0: // what it has begun cannot go on
-		c.close(env, m.ID)
-		return
-	case len(m.Values) != len(o.ask.Reads) || o.ask.At > 0 && m.At != o.ask.At:
+	if o == nil {
 		return
 	}
-	o.answered = true
+	i := slices.IndexFunc(o.steps, func(s *step) bool { return s.ask.Step == m.Step })
+	if i < 0 || o.steps[i].answered {
+		return
+	}
+	s := o.steps[i]
+	switch {
+	case s.ask.At > 0 && len(m.Values) == 0: // what it has begun cannot go on
+		c.close(env, m.ID)
+		return
+	case len(m.Values) != len(s.ask.Reads) || s.ask.At > 0 && m.At != s.ask.At:
+		return
+	}
+	s.answered = true
 	c.seen.sawAt(m.At)
 	for i, v := range m.Values {
 		c.See(v.Value.Version.Time)
-		c.seen.saw(o.ask.Reads[i], v.Value.Version)
+		c.seen.saw(s.ask.Reads[i], v.Value.Version)
 	}
-	env.Send(protocol.App, store.Declared{Ref: o.ref, OK: true, Values: m.Values, At: m.At, Age: m.Age})
-	if len(o.ask.Writes) == 0 {
+	env.Send(protocol.App, store.Declared{Ref: s.ref, OK: true, Values: m.Values, At: m.At, Age: m.Age})
+	if len(s.ask.Writes) == 0 && s.ask.Step == 0 {
 		c.close(env, m.ID) // it is over
 	}
 }
@@ -286,8 +341,10 @@ func (c *client) close(env *protocol.Env[store.Message], id store.TxnID) {
 	delete(c.open, id)
 	delete(c.refs, o.ref)
 	env.Stop(beatTimer{id})
-	if !o.answered {
-		env.Send(protocol.App, store.Declared{Ref: o.ref})
+	for _, s := range o.steps {
+		if !s.answered {
+			env.Send(protocol.App, store.Declared{Ref: s.ref})
+		}
 	}
 }
 

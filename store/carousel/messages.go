@@ -25,6 +25,10 @@ type (
 		Reads  []store.Key
 		Writes []store.Key
 		Values bool
+		// Stood are the versions that the transaction stands on, of the keys that it reads and in their
+		// order. A leader that holds others says so to the agent, by a staleReply. None: it does not
+		// compare them.
+		Stood []store.Version
 		// Leader says that the receiver is taken for the leader.
 		Leader bool
 	}
@@ -35,6 +39,14 @@ type (
 		Shard  uint32
 		Leader bool
 		Values []store.Held // in the order of the keys
+	}
+
+	// staleReply answers a prepareRequest of what has read something else than the leader prepares:
+	// the transaction is going to be aborted, and its client may go on with this.
+	staleReply struct {
+		ID      store.TxnID
+		Shard   uint32
+		Current []store.Current
 	}
 
 	// snapshotRequest asks a partition's leader for what a transaction that only reads sees at a
@@ -262,13 +274,15 @@ func groupKind() wirefmt.Kind[store.Message] {
 // agentKinds are those of what agents say and hear.
 func agentKinds() []wirefmt.Kind[store.Message] {
 	return []wirefmt.Kind[store.Message]{
-		wirefmt.NewKind[store.Message](17, func(c *wirefmt.Coder, m *prepareRequest) {
-			partFields(c, &m.Part)
-			wirefmt.Uint32(c, &m.Coord)
-			wirefmt.List(c, &m.Reads, 1, wirefmt.String)
-			wirefmt.List(c, &m.Writes, 1, wirefmt.String)
-			wirefmt.Bool(c, &m.Values)
-			wirefmt.Bool(c, &m.Leader)
+		wirefmt.NewEarlierKind[store.Message](17, func(m prepareRequest) bool { return len(m.Stood) == 0 }, prepareFields),
+		wirefmt.NewKind[store.Message](42, func(c *wirefmt.Coder, m *prepareRequest) {
+			prepareFields(c, m)
+			wirefmt.List(c, &m.Stood, 2, store.VersionFields)
+		}),
+		wirefmt.NewKind[store.Message](43, func(c *wirefmt.Coder, m *staleReply) {
+			store.VersionFields(c, &m.ID)
+			wirefmt.Uint32(c, &m.Shard)
+			wirefmt.List(c, &m.Current, 6, store.CurrentFields)
 		}),
 		wirefmt.NewKind[store.Message](18, func(c *wirefmt.Coder, m *valuesReply) {
 			partFields(c, &m.Part)
@@ -388,6 +402,15 @@ func entryKinds() []wirefmt.Kind[store.Message] {
 		}),
 		wirefmt.NewKind[store.Message](55, func(c *wirefmt.Coder, m *raised) { wirefmt.Uint(c, &m.Ceiling) }),
 	}
+}
+
+func prepareFields(c *wirefmt.Coder, m *prepareRequest) {
+	partFields(c, &m.Part)
+	wirefmt.Uint32(c, &m.Coord)
+	wirefmt.List(c, &m.Reads, 1, wirefmt.String)
+	wirefmt.List(c, &m.Writes, 1, wirefmt.String)
+	wirefmt.Bool(c, &m.Values)
+	wirefmt.Bool(c, &m.Leader)
 }
 
 func partFields(c *wirefmt.Coder, p *partID) {

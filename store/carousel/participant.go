@@ -44,7 +44,32 @@ func (s *server) onPrepare(env *protocol.Env[store.Message], from protocol.ID, m
 		}
 		return
 	}
+	s.sayStale(env, from, m)
 	s.prepare(env, m, s.refuses(env, m))
+}
+
+// sayStale tells an agent what the leader holds in place of what a transaction has read.
+func (s *server) sayStale(env *protocol.Env[store.Message], from protocol.ID, m prepareRequest) {
+	if len(m.Stood) == 0 {
+		return
+	}
+	state := s.group.State(env)
+	out := staleReply{ID: m.Part.ID, Shard: s.self}
+	room := maxValuesBytes
+	for i, k := range m.Reads {
+		v := s.state.values.Newest(state, k)
+		if v.Version == m.Stood[i] {
+			continue
+		}
+		now := store.Current{Key: k, Value: v}
+		if room -= len(v.Bytes); room < 0 { // it has to be read
+			now, room = store.Current{Key: k, Locked: true}, room+len(v.Bytes)
+		}
+		out.Current = append(out.Current, now)
+	}
+	if len(out.Current) > 0 {
+		env.Send(from, out)
+	}
 }
 
 // valid tells whether a request makes sense.
@@ -55,6 +80,9 @@ func (s *server) valid(m prepareRequest) bool {
 				return false
 			}
 		}
+	}
+	if len(m.Stood) > 0 && len(m.Stood) != len(m.Reads) {
+		return false
 	}
 	return !m.Part.ID.IsZero() && m.Part.Step >= 1 && m.Part.Step <= maxSteps && s.where.has(m.Coord) &&
 		len(m.Reads)+len(m.Writes) > 0 && len(m.Reads) <= store.MaxAccesses && len(m.Writes) <= store.MaxAccesses

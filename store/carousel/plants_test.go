@@ -12,7 +12,7 @@ import (
 // with care.
 func plants() []plant.Bug {
 	bugs := slices.Concat(votePlants(), recoveryPlants(), endPlants(), partPlants(), snapshotPlants(), closedPlants(),
-		stalePlants())
+		stalePlants(), generalPlants())
 	for i := range bugs {
 		bugs[i].Dir = "store/carousel"
 	}
@@ -322,7 +322,7 @@ func partPlants() []plant.Bug {
 			Old: "\t\tcase s.locks.writes(r.Key):\n", New: "\t\tcase s.locks.writes(r.Key) && !MUTANT:\n",
 		},
 		{
-			Name: "C4: a check passes what has changed", Test: "TestChecks", Tests: []string{"TestBasicNotices/166"},
+			Name: "C4: a check passes what has changed", Test: "TestChecks", Tests: []string{"TestBasicNotices/269"},
 			Old: "\t\tcase s.values.Newest(keys, r.Key).Version != r.Version:\n\t\t\treturn store.StaleRead\n",
 			New: "\t\tcase s.values.Newest(keys, r.Key).Version != r.Version && !MUTANT:\n\t\t\treturn store.StaleRead\n",
 		},
@@ -468,8 +468,8 @@ func stalePlants() []plant.Bug {
 	return []plant.Bug{
 		{
 			Name: "a session's floor is ignored", Test: "TestSession", Tests: []string{"TestStaleNotices/13"},
-			Old: "\t\to.ask.NotBefore = c.seen.of(m.Reads)\n",
-			New: "\t\tif !MUTANT {\n\t\t\to.ask.NotBefore = c.seen.of(m.Reads)\n\t\t}\n",
+			Old: "\t\tfirst.ask.NotBefore = c.seen.of(m.Reads)\n",
+			New: "\t\tif !MUTANT {\n\t\t\tfirst.ask.NotBefore = c.seen.of(m.Reads)\n\t\t}\n",
 		},
 		{
 			Name: "a session's floor is ignored where leaders are asked", Test: "TestStaleGoesOnElsewhere",
@@ -518,7 +518,7 @@ func stalePlants() []plant.Bug {
 		},
 		{
 			Name: "a client goes on as of another time", Test: "TestSession",
-			Old: "|| o.ask.At > 0 && m.At != o.ask.At:", New: "|| o.ask.At > 0 && m.At != o.ask.At && !MUTANT:",
+			Old: "|| s.ask.At > 0 && m.At != s.ask.At:", New: "|| s.ask.At > 0 && m.At != s.ask.At && !MUTANT:",
 		},
 		{
 			Name: "what was recovered has the version that was told", Test: "TestMembersServeWhatIsClosed",

@@ -44,6 +44,7 @@ type attempt struct {
 	watch      *watch         // nil: in a task
 	reads      *reads
 	sites      Attempt
+	prepares   *prepares // nil: its reads are not predicated
 }
 
 // reads is what is known of an attempt's reads, those of all its runs.
@@ -118,6 +119,7 @@ func (t *txn) begin(ctx context.Context) *attempt {
 	a.trace = t.tracer.begin(a.number, b)
 	if a.mode == Predicated {
 		a.validation = newValidation(a, t.seeds)
+		a.prepares = newPrepares(a.sites, b)
 	}
 	if !a.inTask { // how long something takes must make no difference to a task
 		a.watch = &watch{attempt: a}
@@ -167,6 +169,7 @@ func (t *txn) plant(a *attempt, d Decision) {
 		return
 	}
 	t.seeds = map[store.Key]store.Value{}
+	a.prepares.known(t.seed)
 	for _, c := range d.Current {
 		switch {
 		case !c.Locked:

@@ -80,6 +80,8 @@ type Decision struct {
 	// was when it was read. 0: it has seen what there was.
 	At  uint64
 	Age time.Duration
+	// Version is that of what a committed transaction has written. Zero: it is not known.
+	Version store.Version
 	// Current says, of an aborted transaction, what its reads should have been, as far as is known.
 	Current []Current
 }

@@ -63,6 +63,13 @@ type Config struct {
 	// of a quorum too: its function may wait for something that needs to know, or loop on values
 	// that do not go together. 0 is 500 ms.
 	QuorumAfter time.Duration
+	// Predictor guesses what keys hold, for transactions in mode Predicated: the request is the key, a
+	// string, the response a store.Value. A transaction goes on at once with its guess, and reads
+	// from the nearest site what it has none for; the commit says whether that was right. The
+	// predictor learns what committed transactions have read and, if the store's protocol tells the
+	// version, written, and what refused ones should have read. predict.NewLast is a cache of what
+	// this client has seen. nil: there is none.
+	Predictor control.Predictor
 	// Limits bound speculation, as in foresay.WithLimits. A Depth of 0 is 4096 here, as many as a
 	// transaction may read.
 	Limits control.Limits

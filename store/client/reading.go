@@ -13,6 +13,7 @@ import (
 // transaction stands on.
 type reading struct {
 	*attempt
+	tx  *Tx // of the run that was the first to ask
 	key store.Key
 }
 
@@ -48,7 +49,8 @@ func (r *reading) quorum(ctx context.Context, a *driver.Attempt) {
 	a.Finish(got.Value, nil)
 }
 
-// validate reads from the nearest site. Whether that was right is for the commit to say or, if that
+// validate takes what the client's predictor or else the nearest site says. Whether that was right
+// is for who prepares the key to say or, if that is not known before, for the commit; and if that
 // is long in coming, for a quorum.
 func (r *reading) validate(ctx context.Context, a *driver.Attempt) {
 	v := r.validation
@@ -58,7 +60,8 @@ func (r *reading) validate(ctx context.Context, a *driver.Attempt) {
 	}
 	read := r.trace.read(r.key)
 	r.reads.ask(r.key, 1)
-	first, err := r.nearest(ctx)
+	said := r.prepares.of(r.key)
+	first, err := r.guess(ctx)
 	if err != nil {
 		a.Finish(nil, err)
 		return
@@ -69,25 +72,18 @@ func (r *reading) validate(ctx context.Context, a *driver.Attempt) {
 	a.Predict(first.Value)
 	select {
 	case <-v.settled:
+	case <-said.done:
+		if r.settle(ctx, a, read, first, said.answer, nil) {
+			return
+		}
 	case <-v.late:
 		r.reads.ask(r.key, 1)
 		got, err := r.sites.Read(ctx, r.key, nil)
 		if err == nil {
 			r.reads.ask(r.key, -1)
 		}
-		read.done(got, err)
-		if v.remove(r.key) {
-			if err == nil {
-				r.client.stats.guessed(first.Value.Version == got.Value.Version)
-				a.Finish(got.Value, nil)
-			} else {
-				a.Finish(nil, err)
-			}
+		if r.settle(ctx, a, read, first, got, err) {
 			return
-		}
-		select { // the commit was faster, and counts
-		case <-v.settled:
-		case <-ctx.Done():
 		}
 	case <-ctx.Done():
 	}
@@ -101,23 +97,54 @@ func (r *reading) validate(ctx context.Context, a *driver.Attempt) {
 		a.Finish(got.Value, err)
 	default:
 		<-ctx.Done() // the attempt is over, or nobody needs the answer
-		v.remove(r.key)
-		a.Finish(nil, ctx.Err())
+		v.end(r.key, func() { a.Finish(nil, ctx.Err()) })
 	}
 }
 
-// nearest returns what the last attempt's refusal said or, if that says nothing, what the nearest
-// site does.
-func (r *reading) nearest(ctx context.Context) (Answer, error) {
+// settle has a read's actual result counted, in place of what the commit would say of the first
+// answer. It returns false if the commit was faster, and counts: it has been decided then.
+func (r *reading) settle(ctx context.Context, a *driver.Attempt, read *readTracer, first, got Answer, err error) bool {
+	read.done(got, err)
+	ended := r.validation.end(r.key, func() {
+		if err != nil {
+			a.Finish(nil, err)
+			return
+		}
+		r.client.stats.guessed(first.Value.Version == got.Value.Version)
+		a.Finish(got.Value, nil)
+	})
+	if ended {
+		return true
+	}
+	select {
+	case <-r.validation.settled:
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// guess returns what the last attempt's refusal said of the key or, if that is nothing, what the
+// predictor does, unless it was wrong in a way that the refusal did not tell. The nearest site
+// comes last, as it takes time: what the function has reached is prepared meanwhile.
+func (r *reading) guess(ctx context.Context) (Answer, error) {
 	if seed, ok := r.validation.seeds[r.key]; ok {
 		return Answer{Value: seed, Site: seedSite}, nil
 	}
+	if r.number == 1 || len(r.validation.seeds) > 0 {
+		if v, ok := r.client.guess(ctx, r.key); ok {
+			return Answer{Value: v, Site: predictorSite}, nil
+		}
+	}
+	r.prepares.reached(ctx, r.tx, r.key)
 	return r.sites.ReadNearest(ctx, r.key)
 }
 
-// seedSite is ReadTrace.FirstSite of a read whose answer came with the refusal of an earlier
-// attempt.
-const seedSite = "refusal"
+// ReadTrace.FirstSite is one of these for a read whose answer came with the refusal of an earlier
+// attempt, or from the client's predictor.
+const (
+	seedSite      = "refusal"
+	predictorSite = "predictor"
+)
 
 // Equal implements driver.Transport: a prediction is right when the version is.
 func (r *reading) Equal(prediction, actual any) bool { return r.Same(prediction, actual) }

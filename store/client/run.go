@@ -30,6 +30,7 @@ func Run[T any](
 		}
 		t.quorum = t.quorum || a.watch.failed()
 		t.decided(a, d)
+		t.learnFrom(ctx, d, out.values)
 		v := d.Outcome.Verdict
 		switch {
 		case out.panicked != nil && v != store.Aborted && v != store.Rejected:
@@ -73,6 +74,7 @@ type outcome[T any] struct {
 	err      error
 	panicked any // not nil: it did
 	reads    []store.Read
+	values   []store.Value // of reads
 	writes   []store.Write
 }
 
@@ -138,6 +140,7 @@ func play[T any](
 		return out, err
 	}
 	out.reads, out.writes = tx.accesses()
+	out.values = tx.values()
 	if out.err != nil {
 		out.writes = nil
 	}

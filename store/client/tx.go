@@ -40,7 +40,7 @@ func (tx *Tx) Get(ctx context.Context, key string) (value []byte, ok bool, err e
 	other := lane != tx.lane()
 	v, known, others, err := tx.find(lane, other, k)
 	if err == nil && !known {
-		if v, err = tx.attempt.performRead(ctx, k); err == nil {
+		if v, err = tx.attempt.performRead(ctx, tx, k); err == nil {
 			others = !tx.saw(lane, k, v)
 		}
 	}
@@ -129,6 +129,20 @@ func (tx *Tx) write(do func()) error {
 	return nil
 }
 
+// touched returns the keys that the attempt has read and written so far, in ascending order.
+func (tx *Tx) touched() (reads, writes []store.Key) {
+	tx.mu.Lock()
+	defer tx.mu.Unlock()
+	r, w := tx.buffer.Accesses()
+	for _, read := range r {
+		reads = append(reads, read.Key)
+	}
+	for _, write := range w {
+		writes = append(writes, write.Key)
+	}
+	return reads, writes
+}
+
 // Attempt returns which attempt this is, 1 for the first.
 func (tx *Tx) Attempt() int { return tx.attempt.number }
 
@@ -151,12 +165,19 @@ func (tx *Tx) accesses() ([]store.Read, []store.Write) {
 	return append([]store.Read(nil), reads...), append([]store.Write(nil), writes...)
 }
 
+// values returns what the attempt has read, in the order of its accesses.
+func (tx *Tx) values() []store.Value {
+	tx.mu.Lock()
+	defer tx.mu.Unlock()
+	return tx.buffer.Values()
+}
+
 // ErrEnded is what the methods of a Tx return when the transaction's function has returned: what is
 // read or written then is no part of the transaction.
 var ErrEnded = errors.New("client: the transaction's function has returned")
 
 // performRead reads a key for the code that runs under ctx.
-func (a *attempt) performRead(ctx context.Context, key store.Key) (store.Value, error) {
+func (a *attempt) performRead(ctx context.Context, tx *Tx, key store.Key) (store.Value, error) {
 	c := a.client
 	// Mode GRPC is outside of a task, unless the application has one of its own, which needs the
 	// same answers when it runs again.
@@ -172,7 +193,7 @@ func (a *attempt) performRead(ctx context.Context, key store.Key) (store.Value, 
 	}
 	v, err := driver.Perform(ctx, &driver.Operation{
 		CallSite: c.read, Conn: c.name, Identity: string(key), Request: string(key), CanSpeculate: true,
-		Transport: &reading{a, key},
+		Transport: &reading{a, tx, key},
 	})
 	if err != nil {
 		if ctx.Err() != nil && !isTyped(err) {

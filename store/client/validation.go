@@ -77,15 +77,16 @@ func (v *validation) add(key store.Key, value store.Value) {
 	v.open[key] = value
 }
 
-// remove forgets a read whose actual result is about to be told. It returns false if the verdict
-// counts instead.
-func (v *validation) remove(key store.Key) bool {
+// end forgets a read, and calls tell to tell its actual result: to who submits, it is either a
+// guess or known. It returns false, and has done nothing, if the verdict counts instead.
+func (v *validation) end(key store.Key, tell func()) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.sent {
 		return false
 	}
 	delete(v.open, key)
+	tell()
 	return true
 }
 

@@ -3,6 +3,7 @@ package front
 import (
 	"context"
 	"slices"
+	"sync"
 
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/client"
@@ -18,6 +19,10 @@ type attempt struct {
 	begun *declaration           // nil: nothing is prepared, or read at one time
 	early map[store.Key]*reading // reads that are under way from the beginning
 	stale *snapshot              // nil: it sees what there is
+
+	mu    sync.Mutex
+	ref   uint64 // of the Declare that has begun what is prepared; zero: nothing is
+	ended bool   // what is prepared now would have nobody who ends it
 }
 
 // A declaration is what was declared and is prepared, or read at one time.
@@ -54,7 +59,9 @@ func (c *Conn) Begin(b client.Beginning) client.Attempt {
 			a.begun = c.declare(m, func(got store.Declared) { a.stale.note(b.Reads, got) })
 			return a
 		}
-		a.begun = c.declare(m, nil)
+		if a.begun = c.declare(m, nil); !view {
+			a.ref = a.begun.ref
+		}
 		if b.Mode != client.Spec && (view || b.Mode != client.Predicated) {
 			// Reads come with it, and nobody wants guesses: those of a transaction in mode Predicated
 			// would have to be right, and what it gets otherwise is.
@@ -98,6 +105,47 @@ func (c *Conn) begin(get store.Get) *reading {
 		return get
 	})
 	return r
+}
+
+// Prepare implements client.Preparer.
+func (a *attempt) Prepare(
+	_ context.Context, reads, writes []store.Key, took func(map[store.Key]client.Answer),
+) {
+	if !a.c.cfg.Protocol.Declares {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.ended {
+		return
+	}
+	m := store.Declare{Reads: reads, Writes: writes, Begun: a.ref, General: a.ref == 0}
+	d := a.c.declare(m, func(got store.Declared) {
+		if !got.OK {
+			return
+		}
+		values := map[store.Key]client.Answer{}
+		for i, v := range got.Values {
+			if !v.Large {
+				values[reads[i]] = client.Answer{Value: v.Value, Site: a.c.site(int(v.Site))}
+			}
+		}
+		took(values)
+	})
+	if m.General {
+		a.ref = d.ref
+	}
+}
+
+// begunAs returns the Ref by which the node knows what the attempt has begun, zero if that is
+// nothing.
+func (a *attempt) begunAs() uint64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.ref == 0 && a.begun != nil {
+		return a.begun.ref
+	}
+	return a.ref
 }
 
 // Read implements client.Attempt.
@@ -197,10 +245,7 @@ func (a *attempt) Commit(ctx context.Context, s client.Submission) client.Decisi
 		return d
 	}
 	m := store.Submit{Priority: a.b.Priority, Reads: s.Reads, Writes: s.Writes, Hold: s.Hold,
-		Serializable: a.b.Level == client.Serializable}
-	if a.begun != nil {
-		m.Begun = a.begun.ref
-	}
+		Serializable: a.b.Level == client.Serializable, Begun: a.begunAs()}
 	return a.c.commit(ctx, m)
 }
 
@@ -237,8 +282,15 @@ func (a *attempt) Stale(ctx context.Context, reads []store.Read) bool {
 
 // End implements client.Attempt.
 func (a *attempt) End() {
-	if a.begun != nil {
-		a.c.deliver(store.Abandon{Ref: a.begun.ref}) // of one that was submitted the node knows better
+	a.mu.Lock()
+	a.ended = true
+	a.mu.Unlock()
+	// Of one that was submitted the node knows better.
+	if ref := a.begunAs(); ref != 0 {
+		a.c.deliver(store.Abandon{Ref: ref})
+	}
+	if a.begun != nil && a.begun.ref != a.begunAs() {
+		a.c.deliver(store.Abandon{Ref: a.begun.ref})
 	}
 	var open []*waiter
 	for _, r := range a.early {

@@ -137,7 +137,10 @@ func (c *Conn) decide(
 	if !ok {
 		return client.Decision{Txn: txn, Outcome: store.Outcome{Verdict: store.Unknown, Detail: ErrClosed.Error()}}, nil
 	}
-	d = client.Decision{Txn: done.Txn, Outcome: done.Outcome, Site: c.site(done.Site)}
+	d = client.Decision{Txn: done.Txn, Outcome: done.Outcome, Version: done.Version, Site: c.site(done.Site)}
+	if d.Outcome.Verdict == store.Committed && !c.cfg.Protocol.Stamped {
+		d.Version = d.Txn.ID
+	}
 	if d.Outcome.Detail == "" && d.Site == "" && d.Outcome.Verdict != store.Blocked {
 		d.Outcome.Sites, d.Outcome.Detail = c.missing(w.request)
 	}

@@ -91,7 +91,7 @@ func gateDeclare(r *pb.DeclareRequest) func(ref uint64) store.Message {
 	return func(ref uint64) store.Message {
 		return gate.Declare{Ref: ref, DeclareRequest: store.DeclareRequest{ID: versionFromWire(r.GetId()),
 			Reads: keysFromWire(r.GetReads()), Writes: keysFromWire(r.GetWrites()), Serializable: r.GetSerializable(),
-			MaxAge: ageFromWire(r.GetMaxAgeNs()), NotBefore: r.GetNotBefore(), At: r.GetAt()}}
+			MaxAge: ageFromWire(r.GetMaxAgeNs()), NotBefore: r.GetNotBefore(), At: r.GetAt(), Step: r.GetStep()}}
 	}
 }
 
@@ -122,7 +122,8 @@ func pageFromWire(r *pb.PageResponse) store.PageReply {
 
 func declareToWire(m store.DeclareRequest, epoch uint64) *pb.DeclareRequest {
 	return &pb.DeclareRequest{Id: versionToWire(m.ID), Reads: keysToWire(m.Reads), Writes: keysToWire(m.Writes),
-		Epoch: epoch, Serializable: m.Serializable, MaxAgeNs: ageToWire(m.MaxAge), NotBefore: m.NotBefore, At: m.At}
+		Epoch: epoch, Serializable: m.Serializable, MaxAgeNs: ageToWire(m.MaxAge), NotBefore: m.NotBefore, At: m.At,
+		Step: m.Step}
 }
 
 func ageToWire(d time.Duration) uint64 { return uint64(max(d, 0)) }
@@ -144,7 +145,7 @@ func keysFromWire(keys [][]byte) (out []store.Key) {
 }
 
 func declaredToWire(m store.DeclareReply) *pb.DeclareResponse {
-	out := &pb.DeclareResponse{At: m.At, AgeNs: ageToWire(m.Age)}
+	out := &pb.DeclareResponse{At: m.At, AgeNs: ageToWire(m.Age), Step: m.Step}
 	for _, h := range m.Values {
 		w := &pb.Held{Site: h.Site, Large: h.Large}
 		if !h.Large {
@@ -155,8 +156,8 @@ func declaredToWire(m store.DeclareReply) *pb.DeclareResponse {
 	return out
 }
 
-func declaredFromWire(id store.TxnID, r *pb.DeclareResponse) store.Message {
-	out := store.DeclareReply{ID: id, At: r.GetAt(), Age: ageFromWire(r.GetAgeNs())}
+func declaredFromWire(m store.DeclareRequest, r *pb.DeclareResponse) store.Message {
+	out := store.DeclareReply{ID: m.ID, Step: r.GetStep(), At: r.GetAt(), Age: ageFromWire(r.GetAgeNs())}
 	for _, h := range r.GetValues() {
 		out.Values = append(out.Values, store.Held{Site: h.GetSite(), Large: h.GetLarge(), Value: store.Value{
 			Version: versionFromWire(h.GetVersion()), Present: h.GetPresent(), Bytes: h.GetValue()}})
@@ -219,7 +220,8 @@ func doneToWire(m gate.CommitDone) *pb.CommitResponse {
 			Yes: m.Vote.Yes, Reason: reasonToWire(m.Vote.Reason), Hint: m.Vote.Hint, Current: currentToWire(m.Vote.Current),
 		}}}
 	}
-	d := &pb.Decision{Reason: reasonToWire(m.Decided.Reason), Fast: m.Decided.Fast}
+	d := &pb.Decision{Reason: reasonToWire(m.Decided.Reason), Fast: m.Decided.Fast,
+		Current: currentToWire(m.Decided.Current)}
 	switch m.Decided.Verdict {
 	case store.Committed:
 		d.Verdict = pb.Decision_VERDICT_COMMITTED
@@ -242,7 +244,8 @@ func doneFromWire(id store.TxnID, m *pb.CommitResponse) store.Message {
 			Current: currentFromWire(r.Vote.GetCurrent()),
 		}
 	case *pb.CommitResponse_Decision:
-		d := store.Decided{ID: id, Reason: reasonFromWire(r.Decision.GetReason()), Fast: r.Decision.GetFast()}
+		d := store.Decided{ID: id, Reason: reasonFromWire(r.Decision.GetReason()), Fast: r.Decision.GetFast(),
+			Current: currentFromWire(r.Decision.GetCurrent())}
 		switch r.Decision.GetVerdict() {
 		case pb.Decision_VERDICT_COMMITTED:
 			d.Verdict, d.Version = store.Committed, versionFromWire(r.Decision.GetVersion())

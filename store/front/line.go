@@ -303,7 +303,7 @@ func fromWire(msg store.Message, resp proto.Message) store.Message {
 		}
 	case store.DeclareRequest:
 		if r, ok := resp.(*pb.DeclareResponse); ok {
-			return declaredFromWire(m.ID, r)
+			return declaredFromWire(m, r)
 		}
 	}
 	return nil

@@ -47,11 +47,12 @@ func (r *request) taken() bool {
 }
 
 // requestKey is what a request's messages have in common: the node's number of a read, or the name
-// of a transaction that is committed, or declared.
+// of a transaction that is committed, or declared, and its step.
 type requestKey struct {
 	read     uint64
 	txn      store.TxnID
 	declared store.TxnID
+	step     uint32
 }
 
 func keyOf(msg store.Message) requestKey {
@@ -61,7 +62,7 @@ func keyOf(msg store.Message) requestKey {
 	case store.CommitRequest:
 		return requestKey{txn: m.Txn.ID}
 	case store.DeclareRequest:
-		return requestKey{declared: m.ID}
+		return requestKey{declared: m.ID, step: m.Step}
 	}
 	return requestKey{}
 }

@@ -51,6 +51,25 @@ func TestDeclare(t *testing.T) {
 	}
 }
 
+// TestDeclareSteps: the answer to a step is for who has asked for that one.
+func TestDeclareSteps(t *testing.T) {
+	b := newBench(t, 3)
+	id := store.TxnID{Time: 9, Client: 1}
+	for step := uint32(1); step <= 2; step++ {
+		b.give(protocol.App, Declare{uint64(step), store.DeclareRequest{ID: id, Reads: []store.Key{"a"}, Step: step}})
+	}
+	for _, step := range []uint32{2, 1} {
+		reply := store.DeclareReply{ID: id, Step: step, Values: []store.Held{{Site: step}}}
+		sent := b.give(10, reply)
+		if len(sent) != 1 || !cmp.Equal(sent[0].Msg, store.Message(DeclareDone{uint64(step), reply})) {
+			t.Errorf("step %d is answered as %v", step, sent)
+		}
+	}
+	if err := b.gate.Check(); err != nil || b.gate.Open() != 0 {
+		t.Errorf("%d calls are open: %v", b.gate.Open(), err)
+	}
+}
+
 // TestBadDeclarations: what makes no sense is refused.
 func TestBadDeclarations(t *testing.T) {
 	id := store.TxnID{Time: 9, Client: 1}
@@ -58,6 +77,7 @@ func TestBadDeclarations(t *testing.T) {
 	for _, m := range []store.DeclareRequest{
 		{Reads: []store.Key{"a"}}, {ID: id}, {ID: id, Reads: []store.Key{"a", "a"}}, {ID: id, Writes: []store.Key{"b", "a"}},
 		{ID: id, Reads: []store.Key{long}}, {ID: id, Reads: make([]store.Key, store.MaxAccesses+1)},
+		{ID: id, Reads: []store.Key{"a"}, Step: store.MaxSteps + 1}, {ID: id, Reads: []store.Key{"a"}, Step: 1, MaxAge: 1},
 	} {
 		b := newBench(t, 3)
 		sent := b.give(protocol.App, Declare{1, m})

@@ -122,7 +122,8 @@ type Gate struct {
 
 type commit struct {
 	id      store.TxnID
-	declare bool // it is a Declare
+	declare bool   // it is a Declare
+	step    uint32 // of that
 	recover bool
 	vote    *store.SiteVote
 }
@@ -203,8 +204,10 @@ func (g *Gate) Receive(env *protocol.Env[store.Message], from protocol.ID, msg s
 	case store.DeclareReply:
 		if slices.Contains(site.Coordinators, from) {
 			for _, ref := range g.waiting(m.ID, true) {
-				g.forget(env, ref)
-				env.Send(protocol.App, DeclareDone{ref, m})
+				if g.commits[ref].step == m.Step {
+					g.forget(env, ref)
+					env.Send(protocol.App, DeclareDone{ref, m})
+				}
 			}
 		}
 	case store.SiteVote:
@@ -311,7 +314,7 @@ func (g *Gate) onDeclare(env *protocol.Env[store.Message], m Declare) {
 		env.Send(protocol.App, Refused{Ref: m.Ref, Full: true, Detail: fmt.Sprintf("%d transactions wait", len(g.commits))})
 		return
 	}
-	g.add(env, m.Ref, &commit{id: m.ID, declare: true}, 0)
+	g.add(env, m.Ref, &commit{id: m.ID, declare: true, step: m.Step}, 0)
 	env.Send(g.cfg.Layout.Coordinator(g.site, m.ID), m.DeclareRequest)
 }
 

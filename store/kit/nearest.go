@@ -137,7 +137,8 @@ func (c *NearestCalls[G, S]) Decided(env *protocol.Env[store.Message], from prot
 	p, ok := c.Coordinator(from)
 	own, known := c.submits[m.ID]
 	if ok && known {
-		c.EndSubmit(env, own, store.Done{Outcome: own.submit().Outcome(m), Site: p.Site})
+		c.EndSubmit(env, own, store.Done{Outcome: own.submit().Outcome(m), Version: m.Version, Current: m.Current,
+			Site: p.Site})
 	}
 }
 

@@ -16,6 +16,11 @@ type Load struct {
 	// Declared says that a transaction's keys are known when it begins, so that reads need not be
 	// made one after the other.
 	Declared bool
+	// General says that clients take what the nearest copies hold of keys that are not declared, and
+	// that the commit says whether that was right, where the system can: Carousel. Of Predicted reads
+	// in a hundred they have a right guess at once.
+	General   bool
+	Predicted int
 	// Stale says that transactions which only read may see what is a little old: those of systems that
 	// can, Carousel, read the nearest copies, and not what somebody has only just written.
 	Stale bool
@@ -36,6 +41,8 @@ func (l Load) validate() error {
 		return fmt.Errorf("plan: Load.Workload is missing")
 	case l.Locality < 0 || l.Locality > 100:
 		return fmt.Errorf("plan: Load.Locality is %d (want 0 to 100)", l.Locality)
+	case l.Predicted < 0 || l.Predicted > 100:
+		return fmt.Errorf("plan: Load.Predicted is %d (want 0 to 100)", l.Predicted)
 	case l.Txns < 0:
 		return fmt.Errorf("plan: Load.Txns is %d", l.Txns)
 	}

@@ -245,6 +245,8 @@ func (v *view) carousel(t Txn) outcome {
 	fast := v.system != CarouselBasic
 	got := v.reads(t, func(p part) time.Duration {
 		switch {
+		case !v.Load.Declared && v.Load.General: // on average
+			return p.nearest * time.Duration(100-v.Load.Predicted) / 100
 		case !v.Load.Declared && v.system == CarouselDirect:
 			return p.nearest
 		case !v.Load.Declared || len(t.Writes) == 0:

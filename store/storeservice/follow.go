@@ -272,6 +272,16 @@ func (a *attempt) ReadNearest(ctx context.Context, key store.Key) (client.Answer
 	}
 }
 
+// Prepare implements client.Preparer: of what a connection has prepared, another one knows nothing.
+func (a *attempt) Prepare(
+	ctx context.Context, reads, writes []store.Key, took func(map[store.Key]client.Answer),
+) {
+	_, sites := a.newest()
+	if p, ok := sites.(client.Preparer); ok {
+		p.Prepare(ctx, reads, writes, took)
+	}
+}
+
 // Commit implements client.Attempt.
 func (a *attempt) Commit(ctx context.Context, s client.Submission) client.Decision {
 	for {

@@ -23,6 +23,7 @@ type Application struct {
 	declared uint64      // the Ref of the Declare that has begun it; zero: none has
 	known    []store.Key // that it has declared to read
 	viewing  bool        // it has declared to write nothing
+	general  *general    // nil: it declares nothing as it goes on
 	relaxed  bool        // it asks to be serializable, and no more
 	stale    *staleRead  // nil: it sees what there is
 	at       int         // the one that is read
@@ -87,7 +88,10 @@ func (a *Application) begin() {
 		a.beginStale()
 		return
 	}
-	if a.declared = 0; w.Subject.Protocol.Declares && w.Rand.IntN(2) == 0 && a.declare() {
+	if a.general = nil; w.Scenario.General && a.number%3 > 0 {
+		a.general = &general{asks: a.number%3 == 1, reads: map[store.Key]bool{}, writes: map[store.Key]bool{}}
+	}
+	if a.declared = 0; a.general == nil && w.Subject.Protocol.Declares && w.Rand.IntN(2) == 0 && a.declare() {
 		return
 	}
 	a.step()
@@ -158,6 +162,9 @@ func (a *Application) step() {
 		if _, seen := a.seen[o.key]; seen && (a.viewing || a.declared != 0) {
 			continue
 		}
+		if o.read && a.general != nil && a.reach() {
+			return
+		}
 		if o.read || !a.priority.IsZero() { // who tries again makes reservations for blind writes too
 			a.Ref++
 			w.Sim.Deliver(a.ID, store.Get{Ref: a.Ref, Key: o.key, Priority: a.priority, Nearest: w.Scenario.Near})
@@ -210,6 +217,8 @@ func (a *Application) receive(msg store.Message) {
 		case m.Ref != a.Ref || !a.Busy:
 		case a.stale != nil:
 			a.onStale(m)
+		case a.general != nil:
+			a.onReached(m)
 		default:
 			a.onDeclared(m)
 		}

@@ -97,6 +97,7 @@ type Scenario struct {
 	Lose         bool // a site goes down for a while
 	Appends      bool // each write adds to what is there
 	Stale        bool // some of those that only read may see what is old
+	General      bool // some prepare keys as they reach them (Protocol.Declares)
 	Moves        bool // shards are led elsewhere now and then (Protocol.Leads)
 	Ring         bool // client i reads key i and writes the next one
 	CheckEvery   int  // as in sim.Config; 0 is 3

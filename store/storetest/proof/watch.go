@@ -109,6 +109,30 @@ func (w *watch) readAlone(t *txn) {
 	}
 }
 
+// Prepare implements client.Preparer.
+func (w watched) Prepare(ctx context.Context, reads, writes []store.Key, took func(map[store.Key]client.Answer)) {
+	p, ok := w.Attempt.(client.Preparer)
+	if !ok {
+		return
+	}
+	n, _ := txnOf(ctx)
+	p.Prepare(ctx, reads, writes, func(values map[store.Key]client.Answer) {
+		w.mu.Lock()
+		for k, a := range values { // the next attempt may rest on them, too
+			w.relyLocked(n, store.Read{Key: k, Version: a.Value.Version})
+		}
+		w.mu.Unlock()
+		took(values)
+	})
+}
+
+func (w *watch) relyLocked(group int, r store.Read) {
+	if w.known[group] == nil {
+		w.known[group] = map[store.Read]bool{}
+	}
+	w.known[group][r] = true
+}
+
 func (w watched) ReadNearest(ctx context.Context, key store.Key) (client.Answer, error) {
 	a, err := w.Attempt.ReadNearest(ctx, key)
 	if err == nil && w.near {
@@ -121,10 +145,7 @@ func (w *watch) know(ctx context.Context, key store.Key, a client.Answer) {
 	_, group := txnOf(ctx)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.known[group] == nil {
-		w.known[group] = map[store.Read]bool{}
-	}
-	w.known[group][store.Read{Key: key, Version: a.Value.Version}] = true
+	w.relyLocked(group, store.Read{Key: key, Version: a.Value.Version})
 }
 
 func (w watched) Commit(ctx context.Context, s client.Submission) client.Decision {

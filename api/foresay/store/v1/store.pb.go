@@ -807,9 +807,13 @@ type DeclareRequest struct {
 	// The transaction, which only reads, may see the store as it was so many
 	// nanoseconds ago, but not before a timestamp, not_before. With at it goes on with
 	// one that has read as of that timestamp. 0: it sees what there is.
-	MaxAgeNs      uint64 `protobuf:"varint,6,opt,name=max_age_ns,json=maxAgeNs,proto3" json:"max_age_ns,omitempty"`
-	NotBefore     uint64 `protobuf:"varint,7,opt,name=not_before,json=notBefore,proto3" json:"not_before,omitempty"`
-	At            uint64 `protobuf:"varint,8,opt,name=at,proto3" json:"at,omitempty"`
+	MaxAgeNs  uint64 `protobuf:"varint,6,opt,name=max_age_ns,json=maxAgeNs,proto3" json:"max_age_ns,omitempty"`
+	NotBefore uint64 `protobuf:"varint,7,opt,name=not_before,json=notBefore,proto3" json:"not_before,omitempty"`
+	At        uint64 `protobuf:"varint,8,opt,name=at,proto3" json:"at,omitempty"`
+	// The transaction's code has just reached these keys, after those of its earlier
+	// steps, which are numbered from 1 on. The transaction is going to write, so all of
+	// them are prepared. 0: they are those that were known when it began.
+	Step          uint32 `protobuf:"varint,9,opt,name=step,proto3" json:"step,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -900,6 +904,13 @@ func (x *DeclareRequest) GetAt() uint64 {
 	return 0
 }
 
+func (x *DeclareRequest) GetStep() uint32 {
+	if x != nil {
+		return x.Step
+	}
+	return 0
+}
+
 // DeclareResponse is what the keys hold that are to be read.
 type DeclareResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -907,8 +918,10 @@ type DeclareResponse struct {
 	Values []*Held `protobuf:"bytes,1,rep,name=values,proto3" json:"values,omitempty"`
 	// The timestamp of which the values are, and how long ago that was in
 	// nanoseconds. 0: they are of no timestamp.
-	At            uint64 `protobuf:"varint,2,opt,name=at,proto3" json:"at,omitempty"`
-	AgeNs         uint64 `protobuf:"varint,3,opt,name=age_ns,json=ageNs,proto3" json:"age_ns,omitempty"`
+	At    uint64 `protobuf:"varint,2,opt,name=at,proto3" json:"at,omitempty"`
+	AgeNs uint64 `protobuf:"varint,3,opt,name=age_ns,json=ageNs,proto3" json:"age_ns,omitempty"`
+	// The request's. A machine that knows no steps answers 0.
+	Step          uint32 `protobuf:"varint,4,opt,name=step,proto3" json:"step,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -960,6 +973,13 @@ func (x *DeclareResponse) GetAt() uint64 {
 func (x *DeclareResponse) GetAgeNs() uint64 {
 	if x != nil {
 		return x.AgeNs
+	}
+	return 0
+}
+
+func (x *DeclareResponse) GetStep() uint32 {
+	if x != nil {
+		return x.Step
 	}
 	return 0
 }
@@ -1698,7 +1718,10 @@ type Decision struct {
 	// That of what a committed transaction has written. Absent: it is not known.
 	Version *Version `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"`
 	// The protocol's fast path has decided it.
-	Fast          bool `protobuf:"varint,4,opt,name=fast,proto3" json:"fast,omitempty"`
+	Fast bool `protobuf:"varint,4,opt,name=fast,proto3" json:"fast,omitempty"`
+	// Of an aborted transaction: keys that it has read and that hold something else, as
+	// far as is known.
+	Current       []*Current `protobuf:"bytes,5,rep,name=current,proto3" json:"current,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1759,6 +1782,13 @@ func (x *Decision) GetFast() bool {
 		return x.Fast
 	}
 	return false
+}
+
+func (x *Decision) GetCurrent() []*Current {
+	if x != nil {
+		return x.Current
+	}
+	return nil
 }
 
 // HandOverRequest says who is to lead a shard.
@@ -2884,7 +2914,7 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\x0eCommitResponse\x12,\n" +
 	"\x04vote\x18\x01 \x01(\v2\x16.foresay.store.v1.VoteH\x00R\x04vote\x128\n" +
 	"\bdecision\x18\x02 \x01(\v2\x1a.foresay.store.v1.DecisionH\x00R\bdecisionB\b\n" +
-	"\x06result\"\xf0\x01\n" +
+	"\x06result\"\x84\x02\n" +
 	"\x0eDeclareRequest\x12)\n" +
 	"\x02id\x18\x01 \x01(\v2\x19.foresay.store.v1.VersionR\x02id\x12\x14\n" +
 	"\x05reads\x18\x02 \x03(\fR\x05reads\x12\x16\n" +
@@ -2895,11 +2925,13 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"max_age_ns\x18\x06 \x01(\x04R\bmaxAgeNs\x12\x1d\n" +
 	"\n" +
 	"not_before\x18\a \x01(\x04R\tnotBefore\x12\x0e\n" +
-	"\x02at\x18\b \x01(\x04R\x02at\"h\n" +
+	"\x02at\x18\b \x01(\x04R\x02at\x12\x12\n" +
+	"\x04step\x18\t \x01(\rR\x04step\"|\n" +
 	"\x0fDeclareResponse\x12.\n" +
 	"\x06values\x18\x01 \x03(\v2\x16.foresay.store.v1.HeldR\x06values\x12\x0e\n" +
 	"\x02at\x18\x02 \x01(\x04R\x02at\x12\x15\n" +
-	"\x06age_ns\x18\x03 \x01(\x04R\x05ageNs\"\x95\x01\n" +
+	"\x06age_ns\x18\x03 \x01(\x04R\x05ageNs\x12\x12\n" +
+	"\x04step\x18\x04 \x01(\rR\x04step\"\x95\x01\n" +
 	"\x04Held\x123\n" +
 	"\aversion\x18\x01 \x01(\v2\x19.foresay.store.v1.VersionR\aversion\x12\x18\n" +
 	"\apresent\x18\x02 \x01(\bR\apresent\x12\x14\n" +
@@ -2943,12 +2975,13 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\x06locked\x18\x02 \x01(\bR\x06locked\x123\n" +
 	"\aversion\x18\x03 \x01(\v2\x19.foresay.store.v1.VersionR\aversion\x12\x18\n" +
 	"\apresent\x18\x04 \x01(\bR\apresent\x12\x14\n" +
-	"\x05value\x18\x05 \x01(\fR\x05value\"\x93\x02\n" +
+	"\x05value\x18\x05 \x01(\fR\x05value\"\xc8\x02\n" +
 	"\bDecision\x12<\n" +
 	"\averdict\x18\x01 \x01(\x0e2\".foresay.store.v1.Decision.VerdictR\averdict\x120\n" +
 	"\x06reason\x18\x02 \x01(\x0e2\x18.foresay.store.v1.ReasonR\x06reason\x123\n" +
 	"\aversion\x18\x03 \x01(\v2\x19.foresay.store.v1.VersionR\aversion\x12\x12\n" +
-	"\x04fast\x18\x04 \x01(\bR\x04fast\"N\n" +
+	"\x04fast\x18\x04 \x01(\bR\x04fast\x123\n" +
+	"\acurrent\x18\x05 \x03(\v2\x19.foresay.store.v1.CurrentR\acurrent\"N\n" +
 	"\aVerdict\x12\x17\n" +
 	"\x13VERDICT_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11VERDICT_COMMITTED\x10\x01\x12\x13\n" +
@@ -3153,41 +3186,42 @@ var file_foresay_store_v1_store_proto_depIdxs = []int32{
 	1,  // 27: foresay.store.v1.Decision.verdict:type_name -> foresay.store.v1.Decision.Verdict
 	0,  // 28: foresay.store.v1.Decision.reason:type_name -> foresay.store.v1.Reason
 	3,  // 29: foresay.store.v1.Decision.version:type_name -> foresay.store.v1.Version
-	29, // 30: foresay.store.v1.StatusResponse.shards:type_name -> foresay.store.v1.ShardStatus
-	28, // 31: foresay.store.v1.StatusResponse.peers:type_name -> foresay.store.v1.PeerStatus
-	3,  // 32: foresay.store.v1.ShardStatus.oldest_undecided:type_name -> foresay.store.v1.Version
-	3,  // 33: foresay.store.v1.ShardStatus.blocked_transactions:type_name -> foresay.store.v1.Version
-	30, // 34: foresay.store.v1.ShardStatus.clock:type_name -> foresay.store.v1.ClockStatus
-	0,  // 35: foresay.store.v1.PageResponse.reason:type_name -> foresay.store.v1.Reason
-	33, // 36: foresay.store.v1.PageResponse.items:type_name -> foresay.store.v1.Item
-	3,  // 37: foresay.store.v1.Item.version:type_name -> foresay.store.v1.Version
-	2,  // 38: foresay.store.v1.ChangeRequest.step:type_name -> foresay.store.v1.ChangeRequest.Step
-	34, // 39: foresay.store.v1.ChangeRequest.ballot:type_name -> foresay.store.v1.Ballot
-	34, // 40: foresay.store.v1.ChangeResponse.promised:type_name -> foresay.store.v1.Ballot
-	34, // 41: foresay.store.v1.ChangeResponse.accepted:type_name -> foresay.store.v1.Ballot
-	5,  // 42: foresay.store.v1.Store.Read:input_type -> foresay.store.v1.ReadRequest
-	9,  // 43: foresay.store.v1.Store.Commit:input_type -> foresay.store.v1.CommitRequest
-	11, // 44: foresay.store.v1.Store.Declare:input_type -> foresay.store.v1.DeclareRequest
-	14, // 45: foresay.store.v1.Store.Abandon:input_type -> foresay.store.v1.AbandonRequest
-	16, // 46: foresay.store.v1.Store.Calls:input_type -> foresay.store.v1.CallBatch
-	26, // 47: foresay.store.v1.Store.Status:input_type -> foresay.store.v1.StatusRequest
-	31, // 48: foresay.store.v1.Store.Page:input_type -> foresay.store.v1.PageRequest
-	24, // 49: foresay.store.v1.Store.HandOver:input_type -> foresay.store.v1.HandOverRequest
-	35, // 50: foresay.store.v1.Store.Change:input_type -> foresay.store.v1.ChangeRequest
-	6,  // 51: foresay.store.v1.Store.Read:output_type -> foresay.store.v1.ReadResponse
-	10, // 52: foresay.store.v1.Store.Commit:output_type -> foresay.store.v1.CommitResponse
-	12, // 53: foresay.store.v1.Store.Declare:output_type -> foresay.store.v1.DeclareResponse
-	15, // 54: foresay.store.v1.Store.Abandon:output_type -> foresay.store.v1.AbandonResponse
-	18, // 55: foresay.store.v1.Store.Calls:output_type -> foresay.store.v1.AnswerBatch
-	27, // 56: foresay.store.v1.Store.Status:output_type -> foresay.store.v1.StatusResponse
-	32, // 57: foresay.store.v1.Store.Page:output_type -> foresay.store.v1.PageResponse
-	25, // 58: foresay.store.v1.Store.HandOver:output_type -> foresay.store.v1.HandOverResponse
-	36, // 59: foresay.store.v1.Store.Change:output_type -> foresay.store.v1.ChangeResponse
-	51, // [51:60] is the sub-list for method output_type
-	42, // [42:51] is the sub-list for method input_type
-	42, // [42:42] is the sub-list for extension type_name
-	42, // [42:42] is the sub-list for extension extendee
-	0,  // [0:42] is the sub-list for field type_name
+	22, // 30: foresay.store.v1.Decision.current:type_name -> foresay.store.v1.Current
+	29, // 31: foresay.store.v1.StatusResponse.shards:type_name -> foresay.store.v1.ShardStatus
+	28, // 32: foresay.store.v1.StatusResponse.peers:type_name -> foresay.store.v1.PeerStatus
+	3,  // 33: foresay.store.v1.ShardStatus.oldest_undecided:type_name -> foresay.store.v1.Version
+	3,  // 34: foresay.store.v1.ShardStatus.blocked_transactions:type_name -> foresay.store.v1.Version
+	30, // 35: foresay.store.v1.ShardStatus.clock:type_name -> foresay.store.v1.ClockStatus
+	0,  // 36: foresay.store.v1.PageResponse.reason:type_name -> foresay.store.v1.Reason
+	33, // 37: foresay.store.v1.PageResponse.items:type_name -> foresay.store.v1.Item
+	3,  // 38: foresay.store.v1.Item.version:type_name -> foresay.store.v1.Version
+	2,  // 39: foresay.store.v1.ChangeRequest.step:type_name -> foresay.store.v1.ChangeRequest.Step
+	34, // 40: foresay.store.v1.ChangeRequest.ballot:type_name -> foresay.store.v1.Ballot
+	34, // 41: foresay.store.v1.ChangeResponse.promised:type_name -> foresay.store.v1.Ballot
+	34, // 42: foresay.store.v1.ChangeResponse.accepted:type_name -> foresay.store.v1.Ballot
+	5,  // 43: foresay.store.v1.Store.Read:input_type -> foresay.store.v1.ReadRequest
+	9,  // 44: foresay.store.v1.Store.Commit:input_type -> foresay.store.v1.CommitRequest
+	11, // 45: foresay.store.v1.Store.Declare:input_type -> foresay.store.v1.DeclareRequest
+	14, // 46: foresay.store.v1.Store.Abandon:input_type -> foresay.store.v1.AbandonRequest
+	16, // 47: foresay.store.v1.Store.Calls:input_type -> foresay.store.v1.CallBatch
+	26, // 48: foresay.store.v1.Store.Status:input_type -> foresay.store.v1.StatusRequest
+	31, // 49: foresay.store.v1.Store.Page:input_type -> foresay.store.v1.PageRequest
+	24, // 50: foresay.store.v1.Store.HandOver:input_type -> foresay.store.v1.HandOverRequest
+	35, // 51: foresay.store.v1.Store.Change:input_type -> foresay.store.v1.ChangeRequest
+	6,  // 52: foresay.store.v1.Store.Read:output_type -> foresay.store.v1.ReadResponse
+	10, // 53: foresay.store.v1.Store.Commit:output_type -> foresay.store.v1.CommitResponse
+	12, // 54: foresay.store.v1.Store.Declare:output_type -> foresay.store.v1.DeclareResponse
+	15, // 55: foresay.store.v1.Store.Abandon:output_type -> foresay.store.v1.AbandonResponse
+	18, // 56: foresay.store.v1.Store.Calls:output_type -> foresay.store.v1.AnswerBatch
+	27, // 57: foresay.store.v1.Store.Status:output_type -> foresay.store.v1.StatusResponse
+	32, // 58: foresay.store.v1.Store.Page:output_type -> foresay.store.v1.PageResponse
+	25, // 59: foresay.store.v1.Store.HandOver:output_type -> foresay.store.v1.HandOverResponse
+	36, // 60: foresay.store.v1.Store.Change:output_type -> foresay.store.v1.ChangeResponse
+	52, // [52:61] is the sub-list for method output_type
+	43, // [43:52] is the sub-list for method input_type
+	43, // [43:43] is the sub-list for extension type_name
+	43, // [43:43] is the sub-list for extension extendee
+	0,  // [0:43] is the sub-list for field type_name
 }
 
 func init() { file_foresay_store_v1_store_proto_init() }

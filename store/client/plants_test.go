@@ -1,0 +1,35 @@
+package client_test
+
+import (
+	"testing"
+
+	"github.com/foresay/foresay/internal/plant"
+)
+
+// TestPlants leaves out, in the source, what reads rest on that are guessed: the tests that are
+// named must notice.
+func TestPlants(t *testing.T) {
+	bugs := []plant.Bug{
+		{
+			Name: "a guess counts, whatever who prepares the key says", Test: "TestPreparesAsItGoes",
+			Old: "\t\ta.Finish(got.Value, nil)\n\t})\n\tif ended {",
+			New: "\t\tif MUTANT {\n\t\t\tgot = first\n\t\t}\n\t\ta.Finish(got.Value, nil)\n\t})\n\tif ended {",
+		},
+		{
+			Name: "keys are prepared again in each step", Test: "TestPreparesAsItGoes",
+			Old: "\t\tif !set[k] {\n", New: "\t\tif !set[k] || MUTANT {\n",
+		},
+		{
+			Name: "a transaction that only reads has its keys prepared", Test: "TestOnlyReadsPreparesNothing",
+			Old: "\tif len(writes) == 0 {\n\t\treturn\n", New: "\tif len(writes) == 0 && !MUTANT {\n\t\treturn\n",
+		},
+		{
+			Name: "a predictor does not learn what was written", Test: "TestWrongGuessesDoNotShow",
+			Old: "\t\tif d.Version.IsZero() {\n", New: "\t\tif d.Version.IsZero() || MUTANT {\n",
+		},
+	}
+	for i := range bugs {
+		bugs[i].Dir = "store/client"
+	}
+	plant.Catch(t, bugs)
+}

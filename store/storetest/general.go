@@ -1,0 +1,74 @@
+package storetest
+
+import (
+	"slices"
+
+	"github.com/foresay/foresay/store"
+)
+
+// general is a transaction that has its keys prepared as it reaches them, once it writes.
+type general struct {
+	asks          bool // it goes by what leaders say, and else by what it has read
+	reads, writes map[store.Key]bool
+	step          []store.Key // what it has asked for, and waits for
+}
+
+// reach has the keys prepared that a transaction has come to, if it writes, and tells whether it
+// waits for what they hold.
+func (a *Application) reach() bool {
+	g := a.general
+	if g.step != nil { // it was refused, and reads
+		g.step = nil
+		return false
+	}
+	m := store.Declare{Begun: a.declared, General: a.declared == 0}
+	for i, o := range a.ops[:a.at+1] {
+		if o.read && !g.reads[o.key] {
+			m.Reads = append(m.Reads, o.key)
+		}
+		if o.write && i < a.at && !g.writes[o.key] {
+			m.Writes = append(m.Writes, o.key)
+		}
+	}
+	if len(m.Writes) == 0 && a.declared == 0 {
+		return false
+	}
+	slices.Sort(m.Reads)
+	slices.Sort(m.Writes)
+	for _, k := range m.Reads {
+		g.reads[k] = true
+	}
+	for _, k := range m.Writes {
+		g.writes[k] = true
+	}
+	a.Ref++
+	if m.Ref = a.Ref; m.General {
+		a.declared = a.Ref
+	}
+	a.world.Sim.Deliver(a.ID, m)
+	if g.asks {
+		g.step = m.Reads
+	}
+	return g.asks
+}
+
+// onReached takes what leaders say of a step: some of it may be other than what was read before.
+func (a *Application) onReached(m store.Declared) {
+	if a.general.step == nil {
+		return // it has gone on
+	}
+	if m.OK {
+		step := a.general.step
+		a.general.step = nil
+		for i, k := range step {
+			if v := m.Values[i]; !v.Large {
+				a.seen[k] = v.Value
+			}
+		}
+		a.buffer = store.Buffer{}
+		for k, v := range a.seen {
+			a.buffer.Saw(k, v)
+		}
+	}
+	a.step()
+}
