@@ -129,3 +129,62 @@ func TestClientThatOnlyDeclaresFindsItsHome(t *testing.T) {
 		}
 	}
 }
+
+// TestLateAgentIsNotBlamed: an agent that does not answer for long may wait itself, such as for a
+// partition that has no leader. The client stays with it if the site's servers answer, and goes to
+// the next site if they do not.
+func TestLateAgentIsNotBlamed(t *testing.T) {
+	layout := storetest.Layout(3, 1)
+	const round = 100 * time.Millisecond
+	for _, away := range []bool{false, true} {
+		c, err := newClient(store.Config{ID: 200, Layout: layout, RoundTrip: round}, fastMode)
+		if err != nil {
+			t.Fatal(err)
+		}
+		env := protocol.NewEnv[store.Message](nil, 1, rand.New(rand.NewPCG(1, 1)))
+		now := time.Duration(0)
+		// look has the servers answer that the client has asked, the nearest one first.
+		look := func(from int) {
+			asked := map[protocol.ID]store.ReadRequest{}
+			for _, e := range env.Out {
+				if m, ok := e.Msg.(store.ReadRequest); ok {
+					asked[e.To] = m
+				}
+			}
+			for site := from; site < 3; site++ {
+				server := layout.Sites[site].Shards[0]
+				if m, ok := asked[server]; ok {
+					now += 5 * time.Millisecond
+					env.Begin(now)
+					c.Receive(env, server, store.ReadReply{Ref: m.Ref})
+				}
+			}
+		}
+		env.Begin(now)
+		c.Start(env, nil)
+		c.Receive(env, protocol.App, store.Declare{Ref: 1, Reads: []store.Key{"a"}})
+		look(0)
+		for id := range c.open {
+			for range declareTries + 1 {
+				now += round
+				env.Begin(now)
+				c.Expire(env, beatTimer{id})
+				if away {
+					look(1)
+				} else {
+					look(0)
+				}
+			}
+		}
+		if len(c.open) > 0 {
+			t.Fatal("what nobody answers is not given up")
+		}
+		want := 0
+		if away {
+			want = 1
+		}
+		if home := c.Home(); home != want {
+			t.Errorf("the nearest site is away: %v; the client goes by the agent at %d, want %d", away, home, want)
+		}
+	}
+}

@@ -23,6 +23,11 @@ func plants() []plant.Bug {
 func votePlants() []plant.Bug {
 	return []plant.Bug{
 		{
+			Name: "an agent that waits is taken to be away", Test: "TestLateAgentIsNotBlamed",
+			Old: "\t\t\tc.Silent(o.site, lateTries*c.cfg.RoundTrip)\n\t\t\tc.FindHome(env)\n",
+			New: "\t\t\tc.Silent(o.site, lateTries*c.cfg.RoundTrip)\n\t\t\tif !MUTANT {\n\t\t\t\tc.FindHome(env)\n\t\t\t}\n",
+		},
+		{
 			Name: "a client that only declares goes by any site", Test: "TestClientThatOnlyDeclaresFindsItsHome",
 			Old: "	if !c.Lost() {\n", New: "	if MUTANT || !c.Lost() {\n",
 		},
