@@ -36,9 +36,9 @@ func (w *world) restart(t *testing.T, since time.Duration, which ...protocol.ID)
 	}
 }
 
-// TestClocksAheadAtAStart: clocks are an hour ahead when replicas are started again, of one, of
-// all, one after the other, or of a majority at once that the others can tell. The claims stay where
-// they were, and commands and reads are served all along.
+// TestClocksAheadAtAStart: clocks are an hour ahead when replicas are started again: of one, of all,
+// one after the other, or of two at once. The claims stay where they were, and commands and reads
+// are served all along.
 func TestClocksAheadAtAStart(t *testing.T) {
 	for name, opt := range map[string]Options{"domino": thesis(), "domino-direct": beyond()} {
 		for _, c := range []struct {
@@ -86,8 +86,8 @@ func TestTimeOfOthersAtAStart(t *testing.T) {
 }
 
 // TestGroupThatWasOff: all replicas are off for a week. When a majority is back, time goes on from
-// what a majority of clocks show, and nobody is told that anything is off. One clock that is further
-// ahead, or shows what it showed a week ago, changes nothing.
+// what a majority of clocks show, and nobody is told that anything is off. One clock that is
+// further ahead, or shows what it showed a week ago, changes nothing.
 func TestGroupThatWasOff(t *testing.T) {
 	const week = 7 * 24 * time.Hour
 	for _, off := range []time.Duration{0, time.Hour, -week} {
@@ -176,6 +176,29 @@ func TestJoinsWithAClockAhead(t *testing.T) {
 		t.Errorf("it holds its clock by %v", r.time.held)
 	}
 	w.serves(t, "with a new replica")
+}
+
+// TestCutOffIsNotAhead: a replica that hears nobody for a while, whose own claims go on, does not
+// say that its clock is off, then or when the others are heard again.
+func TestCutOffIsNotAhead(t *testing.T) {
+	told := 0
+	w := newWorld(t, setup{preset: "na3", opt: beyond(), cfg: sim.Config[smr.Message]{
+		App: func(_ protocol.ID, msg smr.Message) {
+			if _, ok := msg.(smr.ClockOff); ok {
+				told++
+			}
+		},
+	}})
+	w.Partition(ids(3), ids(1, 2))
+	w.Run(10 * time.Second)
+	if r := w.replica(3); at(r.acceptor.skipped-r.passed()) < 5*time.Second || r.alone() {
+		t.Errorf("its claims are %v ahead of those that it knows, alone %v", at(r.acceptor.skipped-r.passed()), r.alone())
+	}
+	w.Reunite(ids(3), ids(1, 2))
+	w.Run(5 * time.Second)
+	if told > 0 {
+		t.Errorf("replicas said %d times that their clock is off", told)
+	}
 }
 
 // TestOneClockThatWasAhead: one of three clocks is an hour ahead when the group begins, and is set

@@ -40,8 +40,8 @@ func (r *replica) startTime(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// tickStart has a replica that was started again find out what time it is for the group. Members get
-// some ticks to be heard first. One that was at work meanwhile tells the time by its claims.
+// tickStart has a replica that was started again find out what time it is for the group. Members
+// get some ticks to be heard first. One that was at work meanwhile tells the time by its claims.
 func (r *replica) tickStart(env *protocol.Env[smr.Message]) {
 	k := &r.time
 	if r.countAlive() < r.rule.classic {
@@ -206,11 +206,12 @@ func (r *replica) drive(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// alone tells whether what the replica itself has promised is far ahead of what a majority has, as
-// after its clock alone was ahead: it takes no part in new slots until the others are there.
+// alone tells whether what the replica itself has promised is far ahead of what a majority has that
+// is heard, as after its clock alone was ahead: it takes no part in new slots until the others are
+// there.
 func (r *replica) alone() bool {
 	passed := r.passed()
-	return passed > 0 && r.acceptor.skipped > passed+smr.Slot(r.farAhead())
+	return passed > 0 && r.countAlive() >= r.rule.classic && r.acceptor.skipped > passed+smr.Slot(r.farAhead())
 }
 
 // passed returns the slot that a majority's clocks have passed, whatever the replica's own clock

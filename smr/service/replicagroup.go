@@ -124,8 +124,8 @@ func (g *replicaGroup) logClock(m smr.ClockOff) {
 			"that is too long, remove this replica and add one with an empty disk and another ID", "id", g.cfg.ID, "ahead",
 			m.Alone)
 	case m.Held > 0:
-		g.log.Warn("replica: its clock is ahead, or has jumped ahead, and no other member's is as far: the replica does not follow it, "+
-			"and catches up slowly; if the clock is right, nothing need be done, else set it right", "id", g.cfg.ID,
+		g.log.Warn("replica: its clock has jumped ahead, or was ahead at the start, and no other member's is as far: the "+
+			"replica does not follow it, and catches up slowly; if the clock is right, nothing need be done, else set it right", "id", g.cfg.ID,
 			"ahead", m.Held)
 	case m.Behind > 0:
 		g.log.Warn("replica: its clock is behind the time of the group: it is slow, or a majority of the clocks was ahead; "+
