@@ -36,9 +36,9 @@ func (w *world) restart(t *testing.T, since time.Duration, which ...protocol.ID)
 	}
 }
 
-// TestClocksAheadAtAStart: clocks are an hour ahead when replicas are started again: of one, of all,
-// one after the other, or of two at once. The claims stay where they were, and commands and reads
-// are served all along.
+// TestClocksAheadAtAStart: clocks are an hour ahead when replicas are started again: of one, of
+// all, one after the other, or of two at once. The claims stay where they were, and commands and
+// reads are served all along.
 func TestClocksAheadAtAStart(t *testing.T) {
 	for name, opt := range map[string]Options{"domino": thesis(), "domino-direct": beyond()} {
 		for _, c := range []struct {
