@@ -190,7 +190,8 @@ func clockPlants() []plant.Bug {
 		},
 		{
 			Name: "a replica that hears nobody takes itself for one that is ahead alone", Dir: dir,
-			Test: "TestCutOffIsNotAhead", Old: "passed > 0 && r.countAlive() >=", New: "passed > 0 && (MUTANT || r.countAlive() >=",
+			Test: "TestCutOffIsNotAhead",
+			Old:  "passed > 0 && r.countAlive() >=", New: "passed > 0 && (MUTANT || r.countAlive() >=",
 			Also: []plant.Edit{{Old: "r.rule.classic && r.acceptor.skipped >", New: "r.rule.classic) && r.acceptor.skipped >"}},
 		},
 		{
