@@ -62,6 +62,10 @@ type ClockOff struct {
 	Behind time.Duration
 	// Held is by how much the clock has jumped ahead, which the replica does not follow.
 	Held time.Duration
+	// Alone is how far what the replica alone has promised by time is ahead of what a majority has:
+	// its clock is ahead, or was. It neither votes for nor proposes new commands until the time of the
+	// group is there.
+	Alone time.Duration
 }
 
 // Refused goes from a replica to its application: it must not take part under its identity, and

@@ -21,7 +21,9 @@ func codec() protocol.Codec[smr.Message] {
 		kit.Kind(75, latestFields),
 		kit.Kind(76, lackingFields), kit.Kind(77, newsFields), kit.Kind(78, learnedFields), kit.Kind(80, submitFields),
 		kit.Kind(81, voteFields), kit.Kind(82, placedFields),
-		kit.Kind(83, outcomeFields), kit.Kind(84, orderedFields), kit.Kind(85, probeFields), kit.Kind(86, echoFields),
+		kit.Kind(83, outcomeFields), kit.Kind(84, orderedFields), kit.Kind(85, probeFields),
+		wirefmt.NewEarlierKind[smr.Message](86, func(m echo) bool { return m.Shown == 0 }, earlierEchoFields),
+		kit.Kind(87, echoFields),
 		kit.Kind(96, ownRecordFields), kit.Kind(97, trackRecordFields), kit.Kind(98, closeRecordFields),
 		kit.Kind(99, executedRecordFields),
 	)
@@ -201,6 +203,11 @@ func probeFields(c *wirefmt.Coder, m *probe) {
 }
 
 func echoFields(c *wirefmt.Coder, m *echo) {
+	earlierEchoFields(c, m)
+	wirefmt.Int(c, &m.Shown)
+}
+
+func earlierEchoFields(c *wirefmt.Coder, m *echo) {
 	wirefmt.Int(c, &m.Sent)
 	wirefmt.Int(c, &m.Now)
 	wirefmt.List(c, &m.Delays, 2, delayFields)

@@ -62,6 +62,7 @@ func messages() []smr.Message {
 			Sent: time.Hour, Now: time.Hour + 1, Delays: []delay{{ID: 2, Round: time.Second}}, Leader: 1, Generation: 4,
 			Members: []smr.Member{{ID: 1, Address: "host:1"}},
 		},
+		echo{Sent: time.Hour, Now: time.Hour + 1, Shown: 2 * time.Hour},
 		ownRecord{First: 3, Items: items},
 		trackRecord{Owner: 2, Items: items},
 		closeRecord{part: part{Ballot: 1, closeSlots: known}},
@@ -80,7 +81,7 @@ func TestEarlierTags(t *testing.T) {
 		tag byte
 	}{
 		{news{}, 64}, {news{Items: []item{{Slot: 4}}, Names: []name{{Sum: 9}}}, 77},
-		{learned{}, 71}, {learned{Names: []name{{Sum: 9}}}, 78},
+		{echo{Now: 1}, 86}, {echo{Now: 1, Shown: 2}, 87}, {learned{}, 71}, {learned{Names: []name{{Sum: 9}}}, 78},
 		{kit.Hello{From: 1, Join: true}, 13}, {kit.Hello{From: 1, Mark: kit.DiskMark{Next: 1, Start: 2}}, 19},
 		{kit.Welcome{From: 1, Members: []smr.Member{{ID: 1}}}, 14},
 		{kit.Welcome{From: 1, Mark: kit.DiskMark{Next: 1, Start: 2}}, 20},

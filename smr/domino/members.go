@@ -38,6 +38,7 @@ func (r *replica) maybeTakePart(env *protocol.Env[smr.Message]) {
 	r.role = member
 	r.regroup(env)
 	r.acceptor.begin(r.learner.executed)
+	r.startTime(env)
 	r.soon(env)
 	// In a new group, which has had no coordinator, all but the configured one wait for a while, so
 	// that candidates do not overtake each other.

@@ -255,7 +255,8 @@ type (
 	echo struct {
 		Sent   time.Duration // as in the Probe
 		Now    time.Duration // the time by which the sender closes slots
-		Delays []delay       // to the other members
+		Shown  time.Duration // what its clock shows, if it was started again and has heard nobody at work; else 0
+		Delays []delay       // to the other members, if it makes proposals
 		Leader protocol.ID   // who coordinates, 0 if not known
 		// Generation and Members are told to those who do not know them.
 		Generation uint64

@@ -141,7 +141,67 @@ func clockPlants() []plant.Bug {
 		},
 		{
 			Name: "a clock that is set right is not followed", Dir: dir, Test: "TestClocksThatAreSetRightAreFollowed",
-			Old: "\tif k.held > 0 && r.confirmed(", New: "\tif !MUTANT && k.held > 0 && r.confirmed(",
+			Old: "\t\tr.release(env, r.claimedByOthers())\n",
+			New: "\t\tif !MUTANT {\n\t\t\tr.release(env, r.claimedByOthers())\n\t\t}\n",
+		},
+		{
+			Name: "a replica that is started believes its clock", Dir: dir, Test: "TestClocksAheadAtAStart",
+			Old: "jumped > r.farAhead() {\n", New: "jumped > r.farAhead() && !MUTANT {\n",
+		},
+		{
+			Name: "members that were at work do not count at a start", Dir: dir, Test: "TestClocksAheadAtAStart",
+			Old: "\t\tif !p.fresh {\n", New: "\t\tif !p.fresh && !MUTANT {\n",
+		},
+		{
+			Name: "a replica that is started does not wait for members that are at work", Dir: dir,
+			Test: "TestClocksAheadAtAStart",
+			Old:  "k.heard < suspectTicks {\n\t\tk.heard++\n", New: "k.heard < suspectTicks {\n\t\tk.heard++\n\t\tif " +
+				"MUTANT {\n\t\t\tk.heard = suspectTicks\n\t\t}\n",
+		},
+		{
+			Name: "a replica that is started does not take the time of those that were at work", Dir: dir,
+			Test: "TestTimeOfOthersAtAStart",
+			Old:  "k.heard == suspectTicks && k.held > 0 && ", New: "k.heard == suspectTicks && !MUTANT && k.held > 0 && ",
+		},
+		{
+			Name: "the clocks of a group that was off are not believed", Dir: dir, Test: "TestGroupThatWasOff",
+			Old: "\t\tr.time.fresh = false\n\t\tr.release(", New: "\t\tr.time.fresh = MUTANT\n\t\tr.release(",
+			Also: []plant.Edit{{Old: "\tif k.fresh && k.heard", New: "\tif !MUTANT && k.fresh && k.heard"}},
+		},
+		{
+			Name: "of a group that was off, the clock that is furthest ahead is believed", Dir: dir,
+			Test: "TestGroupThatWasOff",
+			Old:  "\treached := quorum.KthLargest(clocks, r.rule.classic)",
+			New: "\treached := quorum.KthLargest(clocks, r.rule.classic)\n\tif MUTANT {\n\t\treached = " +
+				"quorum.KthLargest(clocks, 1)\n\t}",
+		},
+		{
+			Name: "a clock that disagrees with a majority counts as at work", Dir: dir, Test: "TestGroupThatWasOff",
+			Old: "agree >= r.rule.classic && near(own) ||", New: "agree >= r.rule.classic && near(own) || MUTANT ||",
+		},
+		{
+			Name: "a replica that joins believes its clock", Dir: dir, Test: "TestJoinsWithAClockAhead",
+			Old: "\tknown := r.acceptor.skipped ", New: "\tknown := r.acceptor.skipped\n\tif MUTANT {\n\t\tknown = " +
+				"r.acceptor.ceiling\n\t}\n\t",
+		},
+		{
+			Name: "a replica that is ahead alone does not say so", Dir: dir, Test: "TestOneClockThatWasAhead",
+			Old: "\t\tif alone {\n", New: "\t\tif alone && !MUTANT {\n",
+		},
+		{
+			Name: "a replica that hears nobody takes itself for one that is ahead alone", Dir: dir,
+			Test: "TestCutOffIsNotAhead",
+			Old:  "passed > 0 && r.countAlive() >=", New: "passed > 0 && (MUTANT || r.countAlive() >=",
+			Also: []plant.Edit{{Old: "r.rule.classic && r.acceptor.skipped >", New: "r.rule.classic) && r.acceptor.skipped >"}},
+		},
+		{
+			Name: "clients take the clock of a replica that is ahead alone for what it promised", Dir: dir,
+			Test: "TestOneClockThatWasAhead",
+			Old:  "\tif r.alone() {\n", New: "\tif r.alone() && !MUTANT {\n",
+		},
+		{
+			Name: "clients have commands proposed by a replica that is ahead alone", Dir: dir,
+			Test: "TestOneClockThatWasAhead", Old: "ok && !r.alone() {\n", New: "ok && (!r.alone() || MUTANT) {\n",
 		},
 	}
 }

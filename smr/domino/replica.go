@@ -77,6 +77,8 @@ type peer struct {
 	leads    bool
 	silent   int // ticks since it was heard
 	meter    *meter
+	fresh    bool          // it was started again, and does not know whether the group was at work meanwhile
+	shown    time.Duration // what its clock showed then
 
 	next     uint64 // of the own stream, to be sent
 	told     uint64 // the last one that was ever sent
@@ -310,6 +312,9 @@ func (r *replica) onTick(env *protocol.Env[smr.Message]) {
 	}
 	r.forget()
 	r.tickStreams()
+	if r.role == member {
+		r.tickStart(env)
+	}
 	r.tickCatchUp(env)
 	r.tickReads(env)
 	if r.role == member {

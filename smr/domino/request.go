@@ -218,9 +218,17 @@ func (r *replica) onProbe(env *protocol.Env[smr.Message], from protocol.ID, m pr
 		return
 	}
 	e := echo{Sent: m.Sent, Now: at(r.now(env)), Leader: r.leader(), Generation: r.State.Generation()}
-	if r.peers[from] == nil {
+	if r.alone() {
+		e.Now = at(r.acceptor.closed)
+	}
+	if r.peers[from] != nil {
+		if r.time.fresh {
+			e.Shown = env.Now
+		}
+	} else {
 		for _, id := range r.group {
-			if d, ok := r.peers[id].meter.usual(env.Now); ok {
+			// One that is alone proposes nothing, so there is no way through it.
+			if d, ok := r.peers[id].meter.usual(env.Now); ok && !r.alone() {
 				e.Delays = append(e.Delays, delay{id, d})
 			}
 		}
@@ -234,6 +242,10 @@ func (r *replica) onProbe(env *protocol.Env[smr.Message], from protocol.ID, m pr
 func (r *replica) onEcho(env *protocol.Env[smr.Message], from protocol.ID, m echo) {
 	if p := r.peers[from]; p != nil && from != r.Cfg.ID {
 		p.silent = 0 // it does not wait for a disk, as News does
+		p.fresh, p.shown = m.Shown != 0, m.Shown
+		if !p.fresh {
+			r.time.fresh = false // it was at work
+		}
 		p.meter.add(env.Now, m)
 		r.Tempo.Saw(env.Now, env.Now-m.Sent)
 	}

@@ -14,11 +14,87 @@ import (
 type timekeeper struct {
 	seen    time.Duration // what the clock showed at the last tick, or at the start
 	held    time.Duration // by how much it has jumped ahead and is not followed
+	fresh   bool          // started again, and does not know yet whether the group was at work meanwhile
+	heard   int           // ticks since a majority is heard, at most suspectTicks
 	driven  smr.Slot      // the time by ticks, where the clocks were set back
 	stood   int           // ticks since more was passed
 	stoodAt smr.Slot      // what was passed then
+	apart   int           // ticks since it was not alone with its claims
 	ahead   time.Duration // how far at the last tick what was claimed was ahead of the clock
 	told    bool          // the application knows that the clock is off
+}
+
+// startTime begins to keep time when the replica takes part. A clock that is far ahead of all that
+// the disk knows, be it the ceiling of its claims or what was executed, counts as one that has
+// jumped: the replica may have been away, or the clock is wrong. The members know (tickStart). In a
+// new group nobody knows anything but what clocks show.
+func (r *replica) startTime(env *protocol.Env[smr.Message]) {
+	k := &r.time
+	known := r.acceptor.skipped // at least the ceiling and what was executed
+	if known == 0 {
+		return
+	}
+	k.seen, k.held, k.fresh, k.heard = env.Now, 0, r.acceptor.ceiling > 0, 0
+	if jumped := env.Now - at(known); jumped > r.farAhead() {
+		k.held = jumped
+	}
+}
+
+// tickStart has a replica that was started again find out what time it is for the group. Members
+// get some ticks to be heard first. One that was at work meanwhile tells the time by its claims.
+func (r *replica) tickStart(env *protocol.Env[smr.Message]) {
+	k := &r.time
+	if r.countAlive() < r.rule.classic {
+		k.heard = 0
+		return
+	}
+	if k.heard < suspectTicks {
+		k.heard++
+		// The ceiling may be as far ahead of time as slots were closed.
+		if others := r.claimedByOthers(); k.heard == suspectTicks && k.held > 0 && others > 0 {
+			k.held = max(0, env.Now-at(others))
+		}
+	}
+	if k.fresh && k.heard == suspectTicks {
+		r.maybeAllStarted(env)
+	}
+}
+
+// maybeAllStarted has time go on from what a majority of clocks show, if the whole group was off:
+// whoever is heard was started again too, and a majority of clocks agree. A replica whose clock
+// disagrees with them waits until they are at work, so as not to be taken for one that is.
+func (r *replica) maybeAllStarted(env *protocol.Env[smr.Message]) {
+	own := slotAt(env.Now)
+	clocks := []smr.Slot{own}
+	for _, id := range r.group {
+		if p := r.peers[id]; id != r.Cfg.ID && p.fresh && r.alive(id) {
+			clocks = append(clocks, slotAt(p.shown))
+		}
+	}
+	reached := quorum.KthLargest(clocks, r.rule.classic) // by a majority, 0 if too few are known
+	near := func(s smr.Slot) bool { return max(s, reached)-min(s, reached) <= smr.Slot(r.farAhead()) }
+	agree := 0
+	for _, s := range clocks {
+		if near(s) {
+			agree++
+		}
+	}
+	if agree >= r.rule.classic && near(own) || agree < r.rule.classic && len(clocks) == len(r.group) {
+		r.time.fresh = false
+		r.release(env, reached)
+	}
+}
+
+// release has a clock that is held followed as far as others confirm, if that is much further than
+// where time is: all of it if that is about as far. Little is not followed, as what one replica
+// claims ahead of time would be added to by the next one.
+func (r *replica) release(env *protocol.Env[smr.Message], confirmed smr.Slot) {
+	k := &r.time
+	if ahead := env.Now - at(confirmed); ahead <= r.farAhead() {
+		k.held = 0
+	} else if k.held-ahead > r.farAhead() {
+		k.held = ahead
+	}
 }
 
 // now returns the time by which the replica fills slots: its clock, or what a majority has passed,
@@ -53,15 +129,18 @@ func (r *replica) tickTime(env *protocol.Env[smr.Message]) {
 		return
 	}
 	r.drive(env)
+	if k.apart = min(k.apart+1, suspectTicks); !r.alone() {
+		k.apart = 0
+	}
 	k.ahead = max(0, at(max(r.passed(), r.acceptor.skipped))-env.Now)
 	r.tellTime(env)
 }
 
-// followClock takes what the clock shows. One that has jumped ahead is followed only if
-// another member's claims are as far, as when this replica stood still, or its clock was behind and
-// is set right. Otherwise time goes on from where it was, and catches up a tenth faster than the
-// clock: nothing depends on what slots are in the time of day. So a majority of clocks that jump
-// ahead, and back again, moves no claims.
+// followClock takes what the clock shows. One that has jumped ahead is followed only as far as
+// another member's claims are, as when this replica stood still, or its clock was behind and is set
+// right. Otherwise time goes on from where it was, and catches up a tenth faster than the clock:
+// nothing depends on what slots are in the time of day. So a majority of clocks that jump ahead,
+// and back again, moves no claims.
 func (r *replica) followClock(env *protocol.Env[smr.Message]) {
 	k := &r.time
 	every := r.Times(tick)
@@ -74,25 +153,29 @@ func (r *replica) followClock(env *protocol.Env[smr.Message]) {
 		k.held = max(0, k.held-elapsed/catchUp)
 	}
 	k.seen = env.Now
-	if k.held > 0 && r.confirmed(slotAt(env.Now)) {
-		k.held = 0
+	if k.held > 0 {
+		r.release(env, r.claimedByOthers())
 	}
 }
 
-// confirmed tells whether the claims of another member are about as far as a time.
-func (r *replica) confirmed(now smr.Slot) bool {
+// claimedByOthers returns the time up to which another member has claimed slots.
+func (r *replica) claimedByOthers() (furthest smr.Slot) {
 	for _, id := range r.group {
-		if id != r.Cfg.ID && r.alive(id) && r.peers[id].claims.Skipped+smr.Slot(r.farAhead()) >= now {
-			return true
+		if id != r.Cfg.ID && r.alive(id) {
+			furthest = max(furthest, r.peers[id].claims.Skipped)
 		}
 	}
-	return false
+	return furthest
 }
 
 // tellTime tells the application when the clock is off, and when it is right again.
 func (r *replica) tellTime(env *protocol.Env[smr.Message]) {
 	k := &r.time
-	off := k.held > 0 || k.ahead > r.farAhead() || k.told && k.ahead > r.farAhead()/2
+	if k.heard < suspectTicks && k.held > 0 {
+		return // the members will tell
+	}
+	alone := k.apart >= suspectTicks
+	off := k.held > 0 || alone || k.ahead > r.farAhead() || k.told && k.ahead > r.farAhead()/2
 	if off == k.told {
 		return
 	}
@@ -100,6 +183,9 @@ func (r *replica) tellTime(env *protocol.Env[smr.Message]) {
 	var say smr.ClockOff // zeros: right again
 	if off {
 		say = smr.ClockOff{Behind: k.ahead, Held: k.held}
+		if alone {
+			say.Alone = at(r.acceptor.skipped - r.passed())
+		}
 	}
 	env.Send(protocol.App, say)
 }
@@ -118,6 +204,14 @@ func (r *replica) drive(env *protocol.Env[smr.Message]) {
 	if k.stood >= behindTicks {
 		k.driven = passed + smr.Slot(r.Times(tick*float64(k.stood)))
 	}
+}
+
+// alone tells whether what the replica itself has promised is far ahead of what a majority has that
+// is heard, as after its clock alone was ahead: it takes no part in new slots until the others are
+// there.
+func (r *replica) alone() bool {
+	passed := r.passed()
+	return passed > 0 && r.countAlive() >= r.rule.classic && r.acceptor.skipped > passed+smr.Slot(r.farAhead())
 }
 
 // passed returns the slot that a majority's clocks have passed, whatever the replica's own clock

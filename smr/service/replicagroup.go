@@ -118,10 +118,15 @@ func (g *replicaGroup) onMessage(msg smr.Message) {
 // logClock says that the replica's clock is off, and when it is right again.
 func (g *replicaGroup) logClock(m smr.ClockOff) {
 	switch {
+	case m.Alone > 0:
+		g.log.Warn("replica: what it has promised is ahead of the time of the group, since its clock is ahead, or was: "+
+			"until the group's time is there, it neither votes for nor proposes new commands; set its clock right, and if "+
+			"that is too long, remove this replica and add one with an empty disk and another ID", "id", g.cfg.ID, "ahead",
+			m.Alone)
 	case m.Held > 0:
-		g.log.Warn("replica: its clock has jumped ahead, and no other member's is as far: the replica does not follow it, "+
-			"and catches up slowly; if the clock is right, nothing need be done, else set it right", "id", g.cfg.ID,
-			"ahead", m.Held)
+		g.log.Warn("replica: its clock has jumped ahead, or was ahead at the start, and no other member's is as far: the "+
+			"replica does not follow it, and catches up slowly; if the clock is right, nothing need be done, else set it "+
+			"right", "id", g.cfg.ID, "ahead", m.Held)
 	case m.Behind > 0:
 		g.log.Warn("replica: its clock is behind the time of the group: it is slow, or a majority of the clocks was ahead; "+
 			"check the clocks of all members and set them right; nothing is lost, but until the clock has caught up "+

@@ -165,7 +165,9 @@ func (g *Group) app(from protocol.ID, msg smr.Message) {
 		g.Status[from] = msg
 	case smr.Refused:
 		g.Refused[from] = msg.Reason
-		g.Fail("replica %d is refused: %s", from, msg.Reason)
+		if !msg.Removed {
+			g.Fail("replica %d is refused: %s", from, msg.Reason)
+		}
 	}
 	if g.config.Sim.App != nil {
 		g.config.Sim.App(from, msg)
