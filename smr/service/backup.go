@@ -136,21 +136,28 @@ func (e *NotEmptyError) Error() string {
 // restoreBytes is how much of a backup is loaded by one command. A larger value is one command.
 const restoreBytes = 512 << 10
 
+// DefaultSkipVersions is how many versions a restore or a recovery skips if nothing else is said.
+// It has to be more than were given since the backup, or that the disk has not heard of. A group
+// that gives 100,000 a second gives as many in 115 days, and 9,000 times as many stay below
+// kv.MaxSkippedTo.
+const DefaultSkipVersions = 1_000_000_000_000
+
 // Restore is Client.Restore of one group. prepare is all of it that can fail because of what is
 // there.
-func (c *groupClient) Restore(ctx context.Context, b *Backup, progress func(keys int)) error {
-	at, err := c.prepare(ctx, b)
+func (c *groupClient) Restore(ctx context.Context, b *Backup, skipVersions uint64, progress func(keys int)) error {
+	at, err := c.prepare(ctx, b, skipVersions)
 	if err != nil {
 		return err
 	}
+	end := b.Version + skipVersions
 	items := b.Items[searchVersion(b.Items, at):]
 	leases := b.Leases
 	for len(leases) > 0 && uint64(leases[0].ID) <= at {
 		leases = leases[1:]
 	}
-	for at < b.Version {
+	for at < end {
 		var part kv.Load
-		part, items, leases = nextPart(at, b.Version, items, leases)
+		part, items, leases = nextPart(at, end, items, leases)
 		r, err := known(c.kv.Execute(ctx, part.Encode()))
 		if err == nil && r.Status == kv.Conflict && r.Version != part.To { // else an earlier attempt came through
 			err = &NotEmptyError{Version: r.Version}
@@ -167,8 +174,12 @@ func (c *groupClient) Restore(ctx context.Context, b *Backup, progress func(keys
 
 // prepare returns how far the group has been restored from the backup before, and an error if it
 // cannot be.
-func (c *groupClient) prepare(ctx context.Context, b *Backup) (at uint64, err error) {
-	if at, err = c.restored(ctx, b); err != nil {
+func (c *groupClient) prepare(ctx context.Context, b *Backup, skipVersions uint64) (at uint64, err error) {
+	end, err := kv.SkippedTo(b.Version, skipVersions)
+	if err != nil {
+		return 0, err
+	}
+	if at, err = c.restored(ctx, b, end); err != nil {
 		return 0, err
 	}
 	return at, c.hasRoom(ctx, b.Items[searchVersion(b.Items, at):])
@@ -219,9 +230,9 @@ func nextPart(
 	return part, items[n:], leases[m:]
 }
 
-// restored returns how far the service has been restored from the backup before: 0 if it is empty.
-// A part of a backup that is there is the beginning of it.
-func (c *groupClient) restored(ctx context.Context, b *Backup) (uint64, error) {
+// restored returns how far the service has been restored from the backup before: 0 if it is empty,
+// end if all is there. A part of a backup that is there is the beginning of it.
+func (c *groupClient) restored(ctx context.Context, b *Backup, end uint64) (uint64, error) {
 	at := uint64(0)
 	keys := map[string]kv.Item{}
 	for _, i := range b.Items {
@@ -243,7 +254,7 @@ func (c *groupClient) restored(ctx context.Context, b *Backup) (uint64, error) {
 		}
 		at, more = r.Version, r.More
 	}
-	if at > b.Version || found != searchVersion(b.Items, at) {
+	if at > b.Version && at != end || found != searchVersion(b.Items, at) {
 		return 0, &NotEmptyError{Version: at}
 	}
 	return at, nil

@@ -89,7 +89,7 @@ func TestBackup(t *testing.T) {
 		if _, err := original.WriteTo(&file); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.Restore(ctx, original, nil); !isNotEmpty(err) {
+		if err := c.Restore(ctx, original, 0, nil); !isNotEmpty(err) {
 			t.Errorf("a restore over what is there: %v", err)
 		}
 	})
@@ -104,6 +104,7 @@ func TestBackup(t *testing.T) {
 }
 
 func testRestore(w *world, b *Backup) {
+	const skipped = 1000
 	w.start(1)
 	w.start(2)
 	w.start(3)
@@ -116,7 +117,7 @@ func testRestore(w *world, b *Backup) {
 		}
 	}
 	tooLarge := func() {
-		_, full := errors.AsType[*QuotaError](c.Restore(ctx, b, func(int) { w.Error("a part was restored") }))
+		_, full := errors.AsType[*QuotaError](c.Restore(ctx, b, skipped, func(int) { w.Error("a part was restored") }))
 		if !full {
 			w.Error("the quota does not refuse the backup")
 		}
@@ -125,7 +126,7 @@ func testRestore(w *world, b *Backup) {
 	setQuota(kv.Quota{Keys: uint64(len(b.Items)) - 1})
 	tooLarge()
 	interrupted, interrupt := context.WithCancel(ctx)
-	err := c.Restore(interrupted, b, func(int) { interrupt() })
+	err := c.Restore(interrupted, b, skipped, func(int) { interrupt() })
 	if err == nil {
 		w.Fatal("the restore was not interrupted: it needs several parts")
 	}
@@ -135,25 +136,45 @@ func testRestore(w *world, b *Backup) {
 	}
 	setQuota(kv.Quota{Bytes: 1})
 	tooLarge()
-	if err := c.Restore(ctx, b, nil); err != nil {
+	if err := c.Restore(ctx, b, skipped, nil); err != nil {
 		w.Fatal(err)
 	}
 	after, err := c.Backup(ctx, nil)
 	if err != nil {
 		w.Fatal(err)
 	}
-	if diff := cmp.Diff(contents(b), contents(after)); diff != "" {
+	want := *b
+	want.Version += skipped
+	if diff := cmp.Diff(contents(&want), contents(after)); diff != "" {
 		w.Errorf("what was restored (-want +got):\n%s", diff)
 	}
-	if err := c.Restore(ctx, b, nil); err != nil {
+	if err := c.Restore(ctx, b, skipped, nil); err != nil {
 		w.Errorf("a restore of what is there: %v", err)
 	}
 	w.leaseEnd(ctx, c, "\xff\x00 leased")
-	if version, err := c.Put(ctx, "mine", nil); err != nil || version != b.Version+2 {
-		w.Errorf("a put after the restore: version %d, %v, want %d", version, err, b.Version+2)
+	if version, err := c.Put(ctx, "mine", nil); err != nil || version != want.Version+2 {
+		w.Errorf("a put after the restore: version %d, %v, want %d", version, err, want.Version+2)
 	}
-	if err := c.Restore(ctx, b, nil); !isNotEmpty(err) {
+	for _, after := range []uint64{b.Version, b.Version + 1, b.Version + skipped - 1} {
+		w.forgotten(ctx, c, after)
+	}
+	if err := c.Restore(ctx, b, skipped, nil); !isNotEmpty(err) {
 		w.Errorf("a restore over what is there: %v", err)
+	}
+}
+
+// forgotten notes an error unless a watch that goes on after a version is told that the changes are
+// not kept.
+func (w *world) forgotten(ctx context.Context, c *Client, after uint64) {
+	w.Helper()
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	var err error
+	for _, err = range c.Watch(ctx, WatchOptions{After: after}) {
+		break
+	}
+	if _, compacted := errors.AsType[*CompactedError](err); !compacted {
+		w.Errorf("a watch of what came after version %d: %v", after, err)
 	}
 }
 

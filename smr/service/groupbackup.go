@@ -35,7 +35,13 @@ func (c *Client) Backup(ctx context.Context, progress func(keys int)) (*Backup, 
 // [*NotEmptyError]. Until it is done the service refuses other changes. The backup of several
 // groups is for a service that has the same. progress, if it is not nil, is told how many keys are
 // loaded.
-func (c *Client) Restore(ctx context.Context, b *Backup, progress func(keys int)) error {
+//
+// What is written then has versions more than skipVersions above the backup's. If they are more
+// than the old service has given since, such as [DefaultSkipVersions], no version, lease ID or
+// token of a lock is given a second time, and a watch that goes on after one of the old service is
+// told that the changes are not kept. 0 is for the backup of a service to which nothing was written
+// since.
+func (c *Client) Restore(ctx context.Context, b *Backup, skipVersions uint64, progress func(keys int)) error {
 	parts := b.parts()
 	routing := ""
 	if len(c.groups) > 1 {
@@ -51,13 +57,13 @@ func (c *Client) Restore(ctx context.Context, b *Backup, progress func(keys int)
 	}
 	// All groups are looked at before the first one is changed.
 	err := c.all(ctx, func(ctx context.Context, g *groupClient) error {
-		_, err := g.prepare(ctx, parts[g.number])
+		_, err := g.prepare(ctx, parts[g.number], skipVersions)
 		return err
 	})
 	if err == nil {
 		total := newTotal(len(c.groups), progress)
 		err = c.all(ctx, func(ctx context.Context, g *groupClient) error {
-			return g.Restore(ctx, parts[g.number], total.of(g.number))
+			return g.Restore(ctx, parts[g.number], skipVersions, total.of(g.number))
 		})
 	}
 	if err != nil {
