@@ -49,36 +49,41 @@ const backupTries = 3
 
 // Backup is Client.Backup of one group.
 //
-// It reads page by page, each as of another version, then what changed since the first page, and
-// stops at one version. If more changes come than the service remembers (see CompactedError), it
-// begins again, and gives up after the third time.
+// It reads page by page, each as of another version, and behind each page what has changed since
+// the one before, and stops at one version.
 func (c *groupClient) Backup(ctx context.Context, progress func(keys int)) (*Backup, error) {
 	for try := 1; ; try++ {
 		b, err := c.backup(ctx, progress)
-		if _, compacted := errors.AsType[*CompactedError](err); compacted && try < backupTries {
-			continue
+		if _, compacted := errors.AsType[*CompactedError](err); !compacted {
+			return b, err
 		}
-		return b, err
+		if try == backupTries {
+			return nil, fmt.Errorf("changes come faster than they can be read, and the service keeps %d of them, or %d MiB: "+
+				"back up in a quieter moment, or from nearer to the service: %w", kv.MaxChanges, kv.MaxChangeBytes>>20, err)
+		}
 	}
 }
 
 func (c *groupClient) backup(ctx context.Context, progress func(keys int)) (*Backup, error) {
-	items := map[string]kv.Item{}
-	after := uint64(0)
+	g := gathering{c: c, items: map[string]kv.Item{}}
 	for from, more := "", true; more; {
 		r, err := known(c.kv.Read(ctx, kv.Scan([]byte(from), nil, 0)))
 		if err != nil {
 			return nil, err
 		}
 		if from == "" {
-			after = r.Version
+			g.at = r.Version
 		}
 		for _, i := range r.Items {
-			items[string(i.Key)] = i
+			g.items[string(i.Key)] = i
 			from = string(i.Key) + "\x00"
 		}
+		// Not only at the end: the service keeps the changes of a few pages, and not of all.
+		if err := g.catchUp(ctx, r.Version); err != nil {
+			return nil, err
+		}
 		if more = r.More; progress != nil {
-			progress(len(items))
+			progress(len(g.items))
 		}
 	}
 	leases, err := known(c.kv.Read(ctx, kv.Leases()))
@@ -86,26 +91,41 @@ func (c *groupClient) backup(ctx context.Context, progress func(keys int)) (*Bac
 		return nil, err
 	}
 	b := &Backup{Version: leases.Version, Leases: leases.Leases}
-	for after < b.Version {
-		r, err := known(c.kv.Read(ctx, kv.Changes(nil, nil, after, 0)))
-		if err == nil && r.Status == kv.Compacted {
-			err = &CompactedError{After: after, Version: r.Version}
-		}
-		if err != nil {
-			return nil, err
-		}
-		for _, i := range r.Items {
-			if i.Version <= b.Version {
-				apply(items, i)
-			}
-		}
-		after = r.Version
+	if err := g.catchUp(ctx, b.Version); err != nil {
+		return nil, err
 	}
-	for _, i := range items {
+	for _, i := range g.items {
 		b.Items = append(b.Items, i)
 	}
 	slices.SortFunc(b.Items, func(a, b kv.Item) int { return cmp.Compare(a.Version, b.Version) })
 	return b, nil
+}
+
+// gathering is what a backup has read.
+type gathering struct {
+	c     *groupClient
+	items map[string]kv.Item
+	at    uint64 // the changes up to this version are in items, of the keys of all pages that were read
+}
+
+// catchUp reads the changes up to a version that the service has.
+func (g *gathering) catchUp(ctx context.Context, to uint64) error {
+	for g.at < to {
+		r, err := known(g.c.kv.Read(ctx, kv.Changes(nil, nil, g.at, 0)))
+		if err == nil && r.Status == kv.Compacted {
+			err = &CompactedError{After: g.at, Version: r.Version}
+		}
+		if err != nil {
+			return err
+		}
+		for _, i := range r.Items {
+			if i.Version <= to {
+				apply(g.items, i)
+			}
+		}
+		g.at = min(r.Version, to)
+	}
+	return nil
 }
 
 // apply makes a change that a page may have already.

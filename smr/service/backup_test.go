@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -101,6 +103,76 @@ func TestBackup(t *testing.T) {
 		t.Errorf("the file (-want +got):\n%s", diff)
 	}
 	inWorld(t, "domino", func(w *world) { testRestore(w, read) })
+}
+
+// TestBackupUnderLoad: a backup of many pages ends though more is written meanwhile than the service
+// remembers. If so much is written that not even the changes of a few round trips are remembered,
+// the error says what to do.
+func TestBackupUnderLoad(t *testing.T) {
+	inWorld(t, "raft", func(w *world) {
+		w.start(1)
+		w.start(2)
+		w.start(3)
+		w.client(func(ctx context.Context, c *Client) {
+			for i := range 40 {
+				if _, err := c.Put(ctx, fmt.Sprint("large/", i), make([]byte, 500<<10)); err != nil {
+					w.Fatal(err)
+				}
+			}
+			stop := w.load(ctx, c, 8, 64<<10)
+			b, err := c.Backup(ctx, nil)
+			if written := stop(); written <= kv.MaxChangeBytes {
+				w.Errorf("%d bytes were written meanwhile: too few for this test", written)
+			}
+			if err != nil {
+				w.Fatal(err)
+			}
+			for i := range 8 {
+				first, second := value(b, fmt.Sprint("a/", i)), value(b, fmt.Sprint("z/", i))
+				if first != second && first != second+1 || len(b.Items) != 40+16 {
+					w.Errorf("of %d keys two that are written in turns have %d and %d", len(b.Items), first, second)
+				}
+			}
+			_, err = c.Backup(ctx, func(int) { // while it reads one page
+				for written := 0; written <= kv.MaxChangeBytes; written += MaxValueBytes {
+					if _, err := c.Put(ctx, "much", make([]byte, MaxValueBytes)); err != nil {
+						w.Error(err)
+					}
+				}
+			})
+			_, compacted := errors.AsType[*CompactedError](err)
+			if !compacted || !strings.Contains(err.Error(), "back up in a quieter moment") {
+				w.Errorf("a backup while more is written than anybody could read: %v", err)
+			}
+		})
+	})
+}
+
+// load has writers put values of a size, each one with a number that rises to one key and then to
+// another. stop ends them, and tells how many bytes they have written.
+func (w *world) load(ctx context.Context, c *Client, writers, size int) (stop func() (written int64)) {
+	var total atomic.Int64
+	var group sync.WaitGroup
+	ctx, cancel := context.WithCancel(ctx)
+	for i := range writers {
+		group.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				for _, key := range []string{"a/", "z/"} {
+					if _, err := c.Put(ctx, fmt.Sprint(key, i), fmt.Appendf(nil, "%-*d", size, n)); err != nil && ctx.Err() == nil {
+						w.Error(err)
+					}
+					total.Add(int64(size))
+				}
+			}
+		})
+	}
+	time.Sleep(time.Second)
+	total.Store(0)
+	return func() int64 {
+		cancel()
+		group.Wait()
+		return total.Load()
+	}
 }
 
 func testRestore(w *world, b *Backup) {

@@ -238,8 +238,8 @@ func (w *world) restoredGroups(b *Backup) {
 	})
 }
 
-// sameGroups compares what the groups have with a backup after which versions were skipped, and then
-// has each take a change.
+// sameGroups compares what the groups have with a backup after which versions were skipped, and
+// then has each take a change.
 func (w *world) sameGroups(ctx context.Context, c *Client, want *Backup) {
 	w.Helper()
 	got, err := c.Backup(ctx, nil)

@@ -64,13 +64,14 @@ type Recovery struct {
 	// on SkippedVersions later, so that no version that is lost is given again.
 	Version         uint64 `json:"version"`
 	SkippedVersions uint64 `json:"skipped_versions"`
-	Generation      string `json:"generation"` // of the new group
-	Data            string `json:"data"`       // of its replica
-	Config          string `json:"config"`     // the files that were written, and what those that were there are called now
-	OldConfig       string `json:"old_config"`
-	Client          string `json:"client,omitempty"`
-	OldClient       string `json:"old_client,omitempty"`
-	Done            bool   `json:"done"`
+
+	Generation string `json:"generation"` // of the new group
+	Data       string `json:"data"`       // of its replica
+	Config     string `json:"config"`     // the files that were written, and what those that were there are called now
+	OldConfig  string `json:"old_config"`
+	Client     string `json:"client,omitempty"`
+	OldClient  string `json:"old_client,omitempty"`
+	Done       bool   `json:"done"`
 }
 
 // ErrUnconfirmed says that Recover was not told that the others are dead and that a loss is

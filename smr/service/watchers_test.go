@@ -283,6 +283,10 @@ func TestPlants(t *testing.T) {
 		Old: "\tend := b.Version + skipVersions\n",
 		New: "\tend := b.Version + skipVersions\n\tif MUTANT {\n\t\tend = b.Version\n\t}\n",
 	}, {
+		Name: "a backup reads what has changed at the end only", Dir: dir, Test: "TestBackupUnderLoad",
+		Old: "\tif err := g.catchUp(ctx, r.Version); err != nil {\n",
+		New: "\tto := r.Version\n\tif MUTANT {\n\t\tto = 0\n\t}\n\tif err := g.catchUp(ctx, to); err != nil {\n",
+	}, {
 		Name: "a hint that there is no room for is lost", Dir: dir, Test: "TestHintsWaitForRoom",
 		Old: "\tif len(all) == 0 || deliver(all) == nil {\n",
 		New: "\tif len(all) == 0 || deliver(all) == nil || MUTANT {\n",

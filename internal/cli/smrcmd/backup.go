@@ -53,7 +53,12 @@ func (p *program) backupCommand() *cobra.Command {
 		Short: "Write what the service has to a file",
 		Long: `Write all keys and leases to a new file, as lines of JSON, while the service is used. The file is
 one moment's (of several groups each has its own), and ends with a checksum. A FILE of - is
-standard output. 'foresay smr restore' loads it into a new group, of any protocol.`,
+standard output. 'foresay smr restore' loads it into a new group, of any protocol. The quota is not
+in it.
+
+It reads the contents by pages of 1 MiB, and behind each page the changes since. If changes come
+faster than they can be read, more than 10,000, or 4 MiB, in two round trips, it begins again, and
+fails after the third time: back up in a quieter moment, or from nearer to the service.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return p.withLastingClient(c.Context(), &f, func(ctx context.Context, client *service.Client) error {
