@@ -105,9 +105,9 @@ func TestBackup(t *testing.T) {
 	inWorld(t, "domino", func(w *world) { testRestore(w, read) })
 }
 
-// TestBackupUnderLoad: a backup of many pages ends though more is written meanwhile than the service
-// remembers. If so much is written that not even the changes of a few round trips are remembered,
-// the error says what to do.
+// TestBackupUnderLoad: a backup of many pages ends though more is written meanwhile than the
+// service remembers. If so much is written that not even the changes of a few round trips are
+// remembered, the error says what to do.
 func TestBackupUnderLoad(t *testing.T) {
 	inWorld(t, "raft", func(w *world) {
 		w.start(1)

@@ -10,9 +10,9 @@ import (
 // Backup.Version, which is not before Backup was called. If there are several groups, each has a
 // moment of its own. progress, if it is not nil, is told how many keys have been read.
 //
-// Changes may come meanwhile, though not faster than they can be read beside the contents: 1 MiB, or
-// 10,000 of them, in about two round trips. If the service forgets some before they are read it
-// begins again, and after the third time returns an error that is a [*CompactedError].
+// Changes may come meanwhile, though not faster than they can be read: 1 MiB, or 10,000 of them, in
+// a round trip. If the service forgets some before they are read it begins again, and after the
+// third time returns an error that is a [*CompactedError].
 func (c *Client) Backup(ctx context.Context, progress func(keys int)) (*Backup, error) {
 	parts := make([]*Backup, len(c.groups))
 	total := newTotal(len(c.groups), progress)
