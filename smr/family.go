@@ -83,8 +83,8 @@ type ReplicaConfig struct {
 	// must not wait. nil: nobody.
 	Executed func(outcome Outcome, took time.Duration)
 	// Vouch tells what this replica's host knows of another member's, and of itself. It is called
-	// in the node's own calls. With it, groups of raft and multipaxos rest while they have nothing
-	// to do; the other protocols ignore it. nil: hosts do not vouch for each other.
+	// in the node's own calls. With it, groups rest while they have nothing to do. nil: hosts do not
+	// vouch for each other, and no group rests.
 	Vouch func(protocol.ID) (Vouched, bool)
 }
 

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -89,7 +91,7 @@ func TestBackup(t *testing.T) {
 		if _, err := original.WriteTo(&file); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.Restore(ctx, original, nil); !isNotEmpty(err) {
+		if err := c.Restore(ctx, original, 0, nil); !isNotEmpty(err) {
 			t.Errorf("a restore over what is there: %v", err)
 		}
 	})
@@ -103,7 +105,78 @@ func TestBackup(t *testing.T) {
 	inWorld(t, "domino", func(w *world) { testRestore(w, read) })
 }
 
+// TestBackupUnderLoad: a backup of many pages ends though more is written meanwhile than the
+// service remembers. If so much is written that not even the changes of a few round trips are
+// remembered, the error says what to do.
+func TestBackupUnderLoad(t *testing.T) {
+	inWorld(t, "raft", func(w *world) {
+		w.start(1)
+		w.start(2)
+		w.start(3)
+		w.client(func(ctx context.Context, c *Client) {
+			for i := range 40 {
+				if _, err := c.Put(ctx, fmt.Sprint("large/", i), make([]byte, 500<<10)); err != nil {
+					w.Fatal(err)
+				}
+			}
+			stop := w.load(ctx, c, 8, 64<<10)
+			b, err := c.Backup(ctx, nil)
+			if written := stop(); written <= kv.MaxChangeBytes {
+				w.Errorf("%d bytes were written meanwhile: too few for this test", written)
+			}
+			if err != nil {
+				w.Fatal(err)
+			}
+			for i := range 8 {
+				first, second := value(b, fmt.Sprint("a/", i)), value(b, fmt.Sprint("z/", i))
+				if first != second && first != second+1 || len(b.Items) != 40+16 {
+					w.Errorf("of %d keys two that are written in turns have %d and %d", len(b.Items), first, second)
+				}
+			}
+			_, err = c.Backup(ctx, func(int) { // while it reads one page
+				for written := 0; written <= kv.MaxChangeBytes; written += MaxValueBytes {
+					if _, err := c.Put(ctx, "much", make([]byte, MaxValueBytes)); err != nil {
+						w.Error(err)
+					}
+				}
+			})
+			_, compacted := errors.AsType[*CompactedError](err)
+			if !compacted || !strings.Contains(err.Error(), "back up in a quieter moment") {
+				w.Errorf("a backup while more is written than anybody could read: %v", err)
+			}
+		})
+	})
+}
+
+// load has writers put values of a size, each one with a number that rises to one key and then to
+// another. stop ends them, and tells how many bytes they have written.
+func (w *world) load(ctx context.Context, c *Client, writers, size int) (stop func() (written int64)) {
+	var total atomic.Int64
+	var group sync.WaitGroup
+	ctx, cancel := context.WithCancel(ctx)
+	for i := range writers {
+		group.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				for _, key := range []string{"a/", "z/"} {
+					if _, err := c.Put(ctx, fmt.Sprint(key, i), fmt.Appendf(nil, "%-*d", size, n)); err != nil && ctx.Err() == nil {
+						w.Error(err)
+					}
+					total.Add(int64(size))
+				}
+			}
+		})
+	}
+	time.Sleep(time.Second)
+	total.Store(0)
+	return func() int64 {
+		cancel()
+		group.Wait()
+		return total.Load()
+	}
+}
+
 func testRestore(w *world, b *Backup) {
+	const skipped = 1000
 	w.start(1)
 	w.start(2)
 	w.start(3)
@@ -116,7 +189,7 @@ func testRestore(w *world, b *Backup) {
 		}
 	}
 	tooLarge := func() {
-		_, full := errors.AsType[*QuotaError](c.Restore(ctx, b, func(int) { w.Error("a part was restored") }))
+		_, full := errors.AsType[*QuotaError](c.Restore(ctx, b, skipped, func(int) { w.Error("a part was restored") }))
 		if !full {
 			w.Error("the quota does not refuse the backup")
 		}
@@ -125,7 +198,7 @@ func testRestore(w *world, b *Backup) {
 	setQuota(kv.Quota{Keys: uint64(len(b.Items)) - 1})
 	tooLarge()
 	interrupted, interrupt := context.WithCancel(ctx)
-	err := c.Restore(interrupted, b, func(int) { interrupt() })
+	err := c.Restore(interrupted, b, skipped, func(int) { interrupt() })
 	if err == nil {
 		w.Fatal("the restore was not interrupted: it needs several parts")
 	}
@@ -135,25 +208,45 @@ func testRestore(w *world, b *Backup) {
 	}
 	setQuota(kv.Quota{Bytes: 1})
 	tooLarge()
-	if err := c.Restore(ctx, b, nil); err != nil {
+	if err := c.Restore(ctx, b, skipped, nil); err != nil {
 		w.Fatal(err)
 	}
 	after, err := c.Backup(ctx, nil)
 	if err != nil {
 		w.Fatal(err)
 	}
-	if diff := cmp.Diff(contents(b), contents(after)); diff != "" {
+	want := *b
+	want.Version += skipped
+	if diff := cmp.Diff(contents(&want), contents(after)); diff != "" {
 		w.Errorf("what was restored (-want +got):\n%s", diff)
 	}
-	if err := c.Restore(ctx, b, nil); err != nil {
+	if err := c.Restore(ctx, b, skipped, nil); err != nil {
 		w.Errorf("a restore of what is there: %v", err)
 	}
 	w.leaseEnd(ctx, c, "\xff\x00 leased")
-	if version, err := c.Put(ctx, "mine", nil); err != nil || version != b.Version+2 {
-		w.Errorf("a put after the restore: version %d, %v, want %d", version, err, b.Version+2)
+	if version, err := c.Put(ctx, "mine", nil); err != nil || version != want.Version+2 {
+		w.Errorf("a put after the restore: version %d, %v, want %d", version, err, want.Version+2)
 	}
-	if err := c.Restore(ctx, b, nil); !isNotEmpty(err) {
+	for _, after := range []uint64{b.Version, b.Version + 1, b.Version + skipped - 1} {
+		w.forgotten(ctx, c, after)
+	}
+	if err := c.Restore(ctx, b, skipped, nil); !isNotEmpty(err) {
 		w.Errorf("a restore over what is there: %v", err)
+	}
+}
+
+// forgotten notes an error unless a watch that goes on after a version is told that the changes are
+// not kept.
+func (w *world) forgotten(ctx context.Context, c *Client, after uint64) {
+	w.Helper()
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	var err error
+	for _, err = range c.Watch(ctx, WatchOptions{After: after}) {
+		break
+	}
+	if _, compacted := errors.AsType[*CompactedError](err); !compacted {
+		w.Errorf("a watch of what came after version %d: %v", after, err)
 	}
 }
 

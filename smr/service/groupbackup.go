@@ -10,8 +10,9 @@ import (
 // Backup.Version, which is not before Backup was called. If there are several groups, each has a
 // moment of its own. progress, if it is not nil, is told how many keys have been read.
 //
-// If more changes come meanwhile than the service remembers (see CompactedError), it begins again,
-// and gives up after the third time.
+// Changes may come meanwhile, though not faster than they can be read: 1 MiB, or 10,000 of them, in
+// a round trip. If the service forgets some before they are read it begins again, and after the
+// third time returns an error that is a [*CompactedError].
 func (c *Client) Backup(ctx context.Context, progress func(keys int)) (*Backup, error) {
 	parts := make([]*Backup, len(c.groups))
 	total := newTotal(len(c.groups), progress)
@@ -35,7 +36,13 @@ func (c *Client) Backup(ctx context.Context, progress func(keys int)) (*Backup, 
 // [*NotEmptyError]. Until it is done the service refuses other changes. The backup of several
 // groups is for a service that has the same. progress, if it is not nil, is told how many keys are
 // loaded.
-func (c *Client) Restore(ctx context.Context, b *Backup, progress func(keys int)) error {
+//
+// What is written then has versions more than skipVersions above the backup's. If they are more
+// than the old service has given since, such as [DefaultSkipVersions], no version, lease ID or
+// token of a lock is given a second time, and a watch that goes on after one of the old service is
+// told that the changes are not kept. 0 is for the backup of a service to which nothing was written
+// since.
+func (c *Client) Restore(ctx context.Context, b *Backup, skipVersions uint64, progress func(keys int)) error {
 	parts := b.parts()
 	routing := ""
 	if len(c.groups) > 1 {
@@ -51,13 +58,13 @@ func (c *Client) Restore(ctx context.Context, b *Backup, progress func(keys int)
 	}
 	// All groups are looked at before the first one is changed.
 	err := c.all(ctx, func(ctx context.Context, g *groupClient) error {
-		_, err := g.prepare(ctx, parts[g.number])
+		_, err := g.prepare(ctx, parts[g.number], skipVersions)
 		return err
 	})
 	if err == nil {
 		total := newTotal(len(c.groups), progress)
 		err = c.all(ctx, func(ctx context.Context, g *groupClient) error {
-			return g.Restore(ctx, parts[g.number], total.of(g.number))
+			return g.Restore(ctx, parts[g.number], skipVersions, total.of(g.number))
 		})
 	}
 	if err != nil {

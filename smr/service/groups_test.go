@@ -78,7 +78,7 @@ func TestGroups(t *testing.T) {
 				w.Errorf("the backup has %d keys", keys)
 			}
 			back.Routing = "4 groups by range 00000000"
-			if err := c.Restore(ctx, back, nil); err == nil {
+			if err := c.Restore(ctx, back, 0, nil); err == nil {
 				w.Error("a backup of another routing was restored")
 			}
 		})

@@ -38,7 +38,10 @@ type RecoverOptions struct {
 	// may be lost. Without both Recover only tells what it would do.
 	Dead       []protocol.ID
 	AcceptLoss bool
-	Logger     *slog.Logger // nil: none
+	// SkipVersions is how many versions each group skips: more than can be lost. 0 is
+	// DefaultSkipVersions.
+	SkipVersions uint64
+	Logger       *slog.Logger // nil: none
 	// Dial connects to the address of a member that is declared dead: nobody is to be there. nil is
 	// TCP.
 	Dial func(ctx context.Context, address string) (net.Conn, error)
@@ -54,9 +57,14 @@ type Recovery struct {
 	Snapshot smr.Slot    `json:"snapshot"`
 	// Doubtful counts the commands that are taken over though the disk does not say that they were
 	// decided.
-	Doubtful   int    `json:"doubtful"`
-	Keys       uint64 `json:"keys"`
-	Bytes      uint64 `json:"bytes"`
+	Doubtful int    `json:"doubtful"`
+	Keys     uint64 `json:"keys"`
+	Bytes    uint64 `json:"bytes"`
+	// Version is the newest one that the disk has, the highest of several groups. Each group goes
+	// on SkippedVersions later, so that no version that is lost is given again.
+	Version         uint64 `json:"version"`
+	SkippedVersions uint64 `json:"skipped_versions"`
+
 	Generation string `json:"generation"` // of the new group
 	Data       string `json:"data"`       // of its replica
 	Config     string `json:"config"`     // the files that were written, and what those that were there are called now
@@ -83,7 +91,8 @@ func Recover(o RecoverOptions) (*Recovery, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Recovery{Replica: cfg.ID, Protocol: cfg.Protocol, Config: o.Config, Client: o.Client}
+	r := &Recovery{Replica: cfg.ID, Protocol: cfg.Protocol, Config: o.Config, Client: o.Client,
+		SkippedVersions: cmp.Or(o.SkipVersions, DefaultSkipVersions)}
 	if r.Generation, err = nextGeneration(cfg.Generation); err != nil {
 		return fail(nil, err)
 	}
@@ -187,6 +196,10 @@ func (r *Recovery) salvageGroup(cfg *Config, group int, store *wal.Store, machin
 		if m.ID != cfg.ID && !slices.Contains(r.Others, other) {
 			r.Others = append(r.Others, other)
 		}
+	}
+	r.Version = max(r.Version, machine.Version())
+	if err := machine.Skip(r.SkippedVersions); err != nil {
+		return err
 	}
 	u := machine.Usage()
 	r.Applied, r.Snapshot = r.Applied+s.Applied, r.Snapshot+s.Snapshot

@@ -215,8 +215,10 @@ func (c *Client) Watch(ctx context.Context, o WatchOptions) iter.Seq2[[]kv.Item,
 }
 
 // Grant makes a lease that ends when it was not renewed for ttl, kv.MinTTL to kv.MaxTTL. Its keys
-// are removed then. It may end late, by a few round trips for each replica that is down, and never
-// early. If the service has several groups use GrantFor: Grant is rejected.
+// are removed then. It never ends early. It may end late: by four round trips for each replica that
+// is down, and by up to ttl if all replicas start again meanwhile, as each times renewals by its
+// own clock. A group has kv.MaxLeases at most. If the service has several groups use GrantFor:
+// Grant is rejected.
 func (c *Client) Grant(ctx context.Context, ttl time.Duration) (kv.LeaseID, error) {
 	if n := len(c.groups); n > 1 {
 		return 0, &client.RejectedError{Kind: smr.Execute,

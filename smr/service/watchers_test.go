@@ -271,6 +271,22 @@ func TestPlants(t *testing.T) {
 		Old: "if c.newest[string(first.Key)] == first.Version {",
 		New: "if MUTANT || c.newest[string(first.Key)] == first.Version {",
 	}, {
+		Name: "who skips versions keeps the changes before", Dir: "smr/kv", Test: "TestSkip",
+		Old: "\ts.last, s.changes = to, changes{forgotten: to}\n",
+		New: "\tif s.last = to; !MUTANT {\n\t\ts.changes = changes{forgotten: to}\n\t}\n",
+	}, {
+		Name: "a recovered group goes on with versions that may be lost", Dir: dir, Test: "TestLostVersions",
+		Old: "err := machine.Skip(r.SkippedVersions); err != nil {",
+		New: "err := error(nil); !MUTANT && machine.Skip(r.SkippedVersions) != nil {",
+	}, {
+		Name: "what is written after a restore has versions of the old group", Dir: dir, Test: "TestBackup",
+		Old: "\tend := b.Version + skipVersions\n",
+		New: "\tend := b.Version + skipVersions\n\tif MUTANT {\n\t\tend = b.Version\n\t}\n",
+	}, {
+		Name: "a backup reads what has changed at the end only", Dir: dir, Test: "TestBackupUnderLoad",
+		Old: "\tif err := g.catchUp(ctx, r.Version); err != nil {\n",
+		New: "\tto := r.Version\n\tif MUTANT {\n\t\tto = 0\n\t}\n\tif err := g.catchUp(ctx, to); err != nil {\n",
+	}, {
 		Name: "a hint that there is no room for is lost", Dir: dir, Test: "TestHintsWaitForRoom",
 		Old: "\tif len(all) == 0 || deliver(all) == nil {\n",
 		New: "\tif len(all) == 0 || deliver(all) == nil || MUTANT {\n",

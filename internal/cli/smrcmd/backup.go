@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/foresay/foresay/bench"
 	"github.com/foresay/foresay/internal/cli/command"
@@ -23,17 +24,22 @@ type backupAnswer struct {
 	Groups  int    `json:"groups"`
 	Keys    int    `json:"keys"`
 	Leases  int    `json:"leases"`
+	Skipped uint64 `json:"skipped_versions,omitempty"` // of each group, by smr restore
 }
 
-func (p *program) writeBackupAnswer(f *clientFlags, file string, b *service.Backup, did string) error {
+func (p *program) writeBackupAnswer(f *clientFlags, file string, b *service.Backup, did string, skipped uint64) error {
 	keys, leases := b.Size()
-	a := backupAnswer{File: file, Version: b.Version, Groups: len(b.Others) + 1, Keys: keys, Leases: leases}
+	a := backupAnswer{File: file, Version: b.Version, Groups: len(b.Others) + 1, Keys: keys, Leases: leases,
+		Skipped: skipped}
 	of := fmt.Sprintf("of version %d", b.Version)
 	if a.Groups > 1 {
 		a.Version, of = 0, fmt.Sprintf("of %d groups", a.Groups) // each has a version of its own
 	}
 	if f.json {
 		return p.WriteJSON(a)
+	}
+	if skipped > 0 {
+		of += fmt.Sprintf("; %d versions were skipped", skipped)
 	}
 	_, err := fmt.Fprintf(p.Out, "%s %s and %s %s\n", did, command.Counted(a.Keys, "key"),
 		command.Counted(a.Leases, "lease"), of)
@@ -47,7 +53,12 @@ func (p *program) backupCommand() *cobra.Command {
 		Short: "Write what the service has to a file",
 		Long: `Write all keys and leases to a new file, as lines of JSON, while the service is used. The file is
 one moment's (of several groups each has its own), and ends with a checksum. A FILE of - is
-standard output. 'foresay smr restore' loads it into a new group, of any protocol.`,
+standard output. 'foresay smr restore' loads it into a new group, of any protocol. The quota is not
+in it.
+
+It reads the contents by pages of 1 MiB, and behind each page the changes since. If changes come
+faster than they can be read, more than 10,000, or 4 MiB, in two round trips, it begins again, and
+fails after the third time: back up in a quieter moment, or from nearer to the service.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return p.withLastingClient(c.Context(), &f, func(ctx context.Context, client *service.Client) error {
@@ -88,7 +99,7 @@ func (p *program) backup(ctx context.Context, client *service.Client, f *clientF
 	if err := writeDurably(file, b); err != nil {
 		return err
 	}
-	return p.writeBackupAnswer(f, file, b, "wrote")
+	return p.writeBackupAnswer(f, file, b, "wrote", 0)
 }
 
 // writeDurably writes a file that is there as a whole or not at all.
@@ -109,14 +120,26 @@ func writeDurably(file string, b io.WriterTo) (err error) {
 	return os.Rename(t.Name(), file)
 }
 
+// addSkipVersions adds the flag of smr restore and smr recover.
+func addSkipVersions(flags *pflag.FlagSet, n *uint64) {
+	flags.Uint64Var(n, "skip-versions", service.DefaultSkipVersions,
+		"go on this `number` of versions later: more than can have been given since, and are lost")
+}
+
 func (p *program) restoreCommand() *cobra.Command {
 	var f clientFlags
+	var skipVersions uint64
 	c := &cobra.Command{
 		Use:   "restore FILE",
 		Short: "Load a backup into a new group",
 		Long: `Load what 'foresay smr backup' wrote into a new group, in which nothing was written yet. Keys keep
 their versions; the time of leases begins anew. Until it is done the group refuses other changes.
-If it was interrupted, run it again: it goes on. A FILE of - is standard input.`,
+If it was interrupted, run it again: it goes on. A FILE of - is standard input.
+
+What is written then has versions, lease IDs and tokens of locks more than --skip-versions above
+those of the backup, so that none which the old group has given since is given a second time: 'cas'
+with a version of then fails, and 'watch --after' says that the changes are not kept. With 0 they go
+on as the old group would: only if nothing was written to it since the backup.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			b, err := p.readBackup(args[0])
@@ -124,7 +147,7 @@ If it was interrupted, run it again: it goes on. A FILE of - is standard input.`
 				return fmt.Errorf("smr restore: %w", err)
 			}
 			return p.withLastingClient(c.Context(), &f, func(ctx context.Context, client *service.Client) error {
-				if err := p.restore(ctx, client, &f, args[0], b); err != nil {
+				if err := p.restore(ctx, client, &f, args[0], b, skipVersions); err != nil {
 					return fmt.Errorf("smr restore: %w", err)
 				}
 				return nil
@@ -132,6 +155,7 @@ If it was interrupted, run it again: it goes on. A FILE of - is standard input.`
 		},
 	}
 	f.add(c.Flags())
+	addSkipVersions(c.Flags(), &skipVersions)
 	return c
 }
 
@@ -160,19 +184,19 @@ func (p *program) readBackup(file string) (*service.Backup, error) {
 }
 
 func (p *program) restore(
-	ctx context.Context, client *service.Client, f *clientFlags, file string, b *service.Backup,
+	ctx context.Context, client *service.Client, f *clientFlags, file string, b *service.Backup, skipVersions uint64,
 ) error {
 	if err := reach(ctx, client, f); err != nil {
 		return err
 	}
 	bar := command.NewProgress(p.Err)
 	total, _ := b.Size()
-	err := client.Restore(ctx, b, func(keys int) {
+	err := client.Restore(ctx, b, skipVersions, func(keys int) {
 		bar.Report(bench.Progress{Experiment: "smr restore", Done: keys, Total: total, Doing: "loading keys"})
 	})
 	bar.Clear()
 	if err != nil {
 		return err
 	}
-	return p.writeBackupAnswer(f, file, b, "restored")
+	return p.writeBackupAnswer(f, file, b, "restored", skipVersions)
 }

@@ -31,6 +31,11 @@ say: old members and old clients are refused. Then 'foresay smr init --join' and
 bring further replicas. NEVER START THE OLD MEMBERS AGAIN: a majority of them goes on as the old
 group.
 
+Versions, lease IDs and tokens of locks go on --skip-versions later, so that none of those that are
+lost is given a second time: 'cas' with a lost version fails, and 'watch --after' says that the
+changes are not kept. The number has to be larger than what is lost; keys keep the versions they
+have.
+
 A disk of fastpaxos, domino or domino-direct that an earlier version of the program has written
 does not tell what was executed, and is refused: restore a backup.`,
 		Args: cobra.NoArgs,
@@ -45,6 +50,9 @@ does not tell what was executed, and is refused: restore a backup.`,
 				}
 				o.Dead = append(o.Dead, id)
 			}
+			if o.SkipVersions == 0 {
+				return command.Usagef("smr recover: --skip-versions: want 1 at least: versions that are lost would be given again")
+			}
 			return p.recover(o, asJSON)
 		},
 	}
@@ -53,6 +61,7 @@ does not tell what was executed, and is refused: restore a backup.`,
 	flags.StringVar(&o.Client, "client", "", "the clients' `file`, to be written anew as well")
 	flags.StringSliceVar(&dead, "dead", nil, "the `IDs` of all other members, with commas between: they are lost for good")
 	flags.BoolVar(&o.AcceptLoss, "accept-loss", false, "accept that what only the others had is lost")
+	addSkipVersions(flags, &o.SkipVersions)
 	flags.BoolVar(&asJSON, "json", false, "write JSON")
 	return c
 }
@@ -90,6 +99,8 @@ func writeRecovery(w io.Writer, r *service.Recovery) error {
 		r.Replica, of, r.Keys, r.Bytes, r.Applied, others)
 	fmt.Fprintf(w, "commands that are taken over though this disk does not say that they were decided: %d\n", r.Doubtful)
 	fmt.Fprintln(w, "what the others had acknowledged and this disk has not heard of is lost")
+	fmt.Fprintf(w, "versions: the newest one here is %d; %d are skipped, as some of them may be lost\n", r.Version,
+		r.SkippedVersions)
 	if !r.Done {
 		return nil
 	}
