@@ -43,6 +43,12 @@ func TestPlants(t *testing.T) {
 		Old: "\tcase in != nil && in.have > 0 && (c.Offset > 0 || in.refused < most):\n",
 		New: "\tcase in != nil && in.have > 0 && (c.Offset > 0 || in.refused < most) && (!MUTANT || c.Slot <= in.slot):\n",
 	}, {
+		Name: "a large state is never followed by its log", Dir: "smr/kit", Test: "TestHeldCut",
+		Old: "max(logBytes, int(out.size))", New: "max(logBytes, map[bool]int{false: int(out.size)}[MUTANT])",
+	}, {
+		Name: "answers to queries have any number of bytes", Dir: "smr/kit", Test: "TestAnswersInBytes",
+		Old: "\t\tif size >= maxAnswersBytes {\n", New: "\t\tif size >= maxAnswersBytes && !MUTANT {\n",
+	}, {
 		Name: "a replica that lags asks another one each time", Dir: "smr/kit", Test: "TestOneIsAsked",
 		Old: "\tcase p.mayTell(applied, knowsGroup, peers):\n",
 		New: "\tcase p.mayTell(applied, knowsGroup, peers) && !MUTANT:\n",

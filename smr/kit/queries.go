@@ -31,20 +31,32 @@ func (h *HeldQueries) Take(
 	return true
 }
 
-// Answer answers queries from the state as it is.
-func (h *HeldQueries) Answer(env *protocol.Env[smr.Message], s *State, to protocol.ID, queries []Query) {
-	h.Answered(queries)
-	items := make([]ReadReply, len(queries))
-	for i, q := range queries {
-		items[i] = ReadReply{ID: q.ID, Result: s.Read(q.Body)}
-	}
-	SendReads(env, to, items)
-}
+// maxAnswersBytes bounds the answers to queries that a client gets at once, before the last of them.
+// It is half of what a host lets wait for a peer by default: more would be lost on the way
+// and asked for again.
+const maxAnswersBytes = 8 << 20
 
-// Answered notes that queries were answered.
-func (h *HeldQueries) Answered(queries []Query) {
+// Answer answers queries of a client from the state as it is. Those beyond maxAnswersBytes are
+// refused, so that the client asks again later.
+func (h *HeldQueries) Answer(env *protocol.Env[smr.Message], s *State, to protocol.ID, queries []Query) {
 	h.count -= len(queries)
 	h.bytes -= queryBytes(queries)
+	var items []ReadReply
+	var busy Busy
+	size := 0
+	for _, q := range queries {
+		if size >= maxAnswersBytes {
+			busy.Queries = append(busy.Queries, q.ID)
+			continue
+		}
+		result := s.Read(q.Body)
+		items = append(items, ReadReply{ID: q.ID, Result: result})
+		size += len(result)
+	}
+	sendReads(env, to, items)
+	if len(busy.Queries) > 0 {
+		env.SendAhead(to, busy)
+	}
 }
 
 func queryBytes(queries []Query) (n int) {

@@ -86,10 +86,12 @@ func (t *Transfers) OnWanted(env *protocol.Env[smr.Message], from protocol.ID, m
 
 // HeldCut returns up to which slot a log may be cut, at most to a given one: whoever is being sent
 // a state goes on from there with the log, or would need another state. As long as fewer bytes were
-// applied since that state was made than a log may have, ReplicaConfig.LogBytes, it holds the cut.
+// applied since that state was made than a log may have, ReplicaConfig.LogBytes, or than the state
+// has, it holds the cut. With the first bound alone, a large state on a long way would never be
+// followed by its log: sending it takes longer than writing that much.
 func (s *State) HeldCut(t *Transfers, to smr.Slot, logBytes int) smr.Slot {
 	for _, out := range t.out { //pure:ok the least of all
-		if !out.failed && s.passedBytes-out.passed < logBytes {
+		if !out.failed && s.passedBytes-out.passed < max(logBytes, int(out.size)) {
 			to = min(to, out.slot)
 		}
 	}

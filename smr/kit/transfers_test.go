@@ -74,6 +74,8 @@ func TestHeldCut(t *testing.T) {
 	weight = b.passedBytes - weight
 	later, _ := b.SendState(b.slot, nil)
 	b.command()
+	large := *out
+	large.size = uint64(2*weight + 1)
 	type outs = map[protocol.ID]*Outgoing
 	for _, c := range []struct {
 		on       outs
@@ -88,6 +90,7 @@ func TestHeldCut(t *testing.T) {
 		{outs{2: out, 3: later}, b.slot, before + 1, false, 2 * weight,
 			"so much came since the first one that the second one holds it"},
 		{outs{2: out, 3: later}, b.slot, b.slot, false, weight, "so much came since both"},
+		{outs{2: &large}, b.slot, before, false, weight, "no more came since than the state has"},
 		{outs{2: out}, b.slot, b.slot, true, 1 << 20, "it has failed"},
 	} {
 		out.failed = c.failed

@@ -62,13 +62,11 @@ func (r *replica) confirmed(_ *protocol.Env[smr.Message], states []raft.ReadStat
 func (rd *reads) answer(env *protocol.Env[smr.Message], state *kit.State) {
 	for i := 0; i < len(rd.asked); {
 		client := rd.asked[i].client
-		var items []kit.ReadReply
+		var queries []kit.Query
 		for ; i < len(rd.asked) && rd.asked[i].client == client; i++ {
-			q := rd.asked[i]
-			items = append(items, kit.ReadReply{ID: q.ID, Result: state.Read(q.Body)})
-			rd.held.Answered([]kit.Query{q.Query})
+			queries = append(queries, rd.asked[i].Query)
 		}
-		kit.SendReads(env, client, items)
+		rd.held.Answer(env, state, client, queries)
 	}
 	rd.asking, rd.asked, rd.index = false, nil, 0
 }
