@@ -48,6 +48,7 @@ func ExampleAll() {
 	// carousel-readonly [virtual]
 	// carousel-locality [virtual]
 	// carousel-contention [virtual]
+	// carousel-general [virtual]
 	// carousel-throughput [virtual real]
 	// carousel-failover [virtual]
 }
