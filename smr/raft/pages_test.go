@@ -256,6 +256,7 @@ func TestLogIsCut(t *testing.T) {
 	b := newByHand(t)
 	b.follow(2, 5)
 	b.env.Begin(b.env.Now + time.Minute) // the leader is silent
+	b.replica.Expire(b.env, missedTimer{})
 	if !vote(b.replica, b.env, 3, 7) {
 		t.Fatal("no vote")
 	}
