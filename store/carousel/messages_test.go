@@ -14,6 +14,7 @@ var (
 	sampleID      = store.TxnID{Time: 1 << 42, Client: 7}
 	sampleReads   = []store.Read{{Key: "k", Version: store.Version{Time: 3, Client: 2}}}
 	sampleWrites  = []store.Write{{Key: "l", Bytes: []byte("x")}}
+	sampleCurrent = []store.Current{{Key: "k", Value: store.Value{Version: sampleID, Present: true}}}
 	sampleBallot  = ballot{Yes: true, Stamp: 9, footprint: footprint{sampleReads, []store.Read{{Key: "l"}}}}
 	samplePending = pending{Part: partID{sampleID, 1}, Term: 4, Coord: 1, footprint: sampleBallot.footprint}
 	sampleRecord  = commitRecord{[]partRef{{0, 1}, {1, 2}}, sampleReads, sampleWrites}
@@ -34,6 +35,9 @@ func messages() []store.Message {
 		store.CommitRequest{Txn: txn, Recover: true}, store.CommitRequest{Txn: txn, Serializable: true},
 		store.DeclareRequest{ID: id, Reads: []store.Key{"k"}, Serializable: true},
 		store.DeclareRequest{ID: id, Reads: []store.Key{"k"}, MaxAge: 5, NotBefore: 3, At: 4},
+		store.DeclareRequest{ID: id, Reads: []store.Key{"k"}, Step: 2}, store.DeclareReply{ID: id, Step: 2},
+		store.Decided{ID: id, Current: sampleCurrent}, staleReply{id, 1, sampleCurrent},
+		prepareRequest{Part: part, Coord: 1, Reads: []store.Key{"k"}, Stood: []store.Version{id}},
 		store.DeclareReply{ID: id, At: 4, Age: 3}, store.Decided{ID: id, Verdict: store.Committed, Version: id, Fast: true},
 		store.SiteVote{ID: id, Shards: shards, Yes: true},
 		store.Decided{ID: id, Verdict: store.Committed}, store.Busy{ID: id},
