@@ -57,7 +57,7 @@ func (s *Store) connect(cs *Clients, mode client.Mode, site wan.Site, number uin
 	cs.conns = append(cs.conns, conn)
 	cfg := client.Config{Backend: conn, Mode: mode}
 	if s.oracle != nil {
-		cfg.Predictor = s.oracle
+		cfg.Predictor, cfg.PrepareEarly = s.oracle, true
 	}
 	if s.cfg.Once {
 		cfg.MaxAttempts = 1

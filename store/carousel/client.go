@@ -14,9 +14,6 @@ import (
 // another way then.
 const declareTries = 6
 
-// lateTries is after how many of these the client looks whether the site is there at all.
-const lateTries = 3
-
 // homeTimer is when a client that found nobody near begins with what was declared all the same.
 type homeTimer struct{}
 
@@ -291,13 +288,11 @@ func (c *client) beat(env *protocol.Env[store.Message], id store.TxnID, o *opene
 		if s.answered {
 			continue
 		}
-		switch s.tries++; {
-		case s.tries == lateTries:
+		if s.tries++; s.tries > declareTries {
 			// Either the site is away, or its agent waits for others itself, such as for a partition
 			// that has no leader. The site's servers say which.
-			c.Silent(o.site, lateTries*c.cfg.RoundTrip)
+			c.Silent(o.site, declareTries*c.cfg.RoundTrip)
 			c.FindHome(env)
-		case s.tries > declareTries:
 			c.abandon(env, id)
 			return
 		}

@@ -24,8 +24,8 @@ func votePlants() []plant.Bug {
 	return []plant.Bug{
 		{
 			Name: "an agent that waits is taken to be away", Test: "TestLateAgentIsNotBlamed",
-			Old: "\t\t\tc.Silent(o.site, lateTries*c.cfg.RoundTrip)\n\t\t\tc.FindHome(env)\n",
-			New: "\t\t\tc.Silent(o.site, lateTries*c.cfg.RoundTrip)\n\t\t\tif !MUTANT {\n\t\t\t\tc.FindHome(env)\n\t\t\t}\n",
+			Old: "\t\t\tc.Silent(o.site, declareTries*c.cfg.RoundTrip)\n\t\t\tc.FindHome(env)\n",
+			New: "\t\t\tc.Silent(o.site, declareTries*c.cfg.RoundTrip)\n\t\t\tif !MUTANT {\n\t\t\t\tc.FindHome(env)\n\t\t\t}\n",
 		},
 		{
 			Name: "a client that only declares goes by any site", Test: "TestClientThatOnlyDeclaresFindsItsHome",

@@ -119,7 +119,7 @@ func (t *txn) begin(ctx context.Context) *attempt {
 	a.trace = t.tracer.begin(a.number, b)
 	if a.mode == Predicated {
 		a.validation = newValidation(a, t.seeds)
-		a.prepares = newPrepares(a.sites, b)
+		a.prepares = newPrepares(a.sites, b, t.client.cfg.PrepareEarly)
 	}
 	if !a.inTask { // how long something takes must make no difference to a task
 		a.watch = &watch{attempt: a}

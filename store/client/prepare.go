@@ -37,9 +37,11 @@ type prepared struct {
 }
 
 // newPrepares is of an attempt that has begun, with keys that it has declared.
-func newPrepares(sites Attempt, b Beginning) *prepares {
+func newPrepares(sites Attempt, b Beginning, early bool) *prepares {
 	p := &prepares{reads: map[store.Key]*prepared{}, asked: map[store.Key]bool{}, written: map[store.Key]bool{}}
-	p.sites, _ = sites.(Preparer)
+	if early {
+		p.sites, _ = sites.(Preparer)
+	}
 	if len(b.Writes) > 0 { // else what it has declared is read, and not prepared
 		for _, k := range b.Reads {
 			p.asked[k] = true

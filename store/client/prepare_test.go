@@ -109,7 +109,7 @@ func updates(saw *seen, think time.Duration, keys ...string) func(context.Contex
 func TestPreparesAsItGoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPreparing(map[store.Key]uint64{"a": 1, "b": 2, "c": 1}, 30*time.Millisecond)
-		c, err := client.New(client.Config{Backend: p, Mode: client.Predicated})
+		c, err := client.New(client.Config{Backend: p, Mode: client.Predicated, PrepareEarly: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,7 +138,7 @@ func TestPreparesAsItGoes(t *testing.T) {
 func TestOnlyReadsPreparesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPreparing(map[store.Key]uint64{"a": 1, "b": 1}, time.Millisecond)
-		c, _ := client.New(client.Config{Backend: p, Mode: client.Predicated})
+		c, _ := client.New(client.Config{Backend: p, Mode: client.Predicated, PrepareEarly: true})
 		err := c.Txn(t.Context(), func(ctx context.Context, tx *client.Tx) error {
 			_, _, err := tx.Get(ctx, "a")
 			if err == nil {
@@ -163,7 +163,7 @@ func TestWrongGuessesDoNotShow(t *testing.T) {
 		}
 		guesses.Learn(t.Context(), "a", val(2).Value)
 		guesses.Learn(t.Context(), "b", val(1).Value)
-		c, _ := client.New(client.Config{Backend: p, Mode: client.Predicated, Predictor: guesses})
+		c, _ := client.New(client.Config{Backend: p, Mode: client.Predicated, PrepareEarly: true, Predictor: guesses})
 		var saw seen
 		began := time.Now()
 		if err := c.Txn(t.Context(), updates(&saw, 0, "a", "b")); err != nil {

@@ -97,7 +97,9 @@ func (r *reading) validate(ctx context.Context, a *driver.Attempt) {
 		a.Finish(got.Value, err)
 	default:
 		<-ctx.Done() // the attempt is over, or nobody needs the answer
-		v.end(r.key, func() { a.Finish(nil, ctx.Err()) })
+		if over := func() { a.Finish(nil, ctx.Err()) }; !v.end(r.key, over) {
+			over() // a commit is on its way that nobody waits for any more
+		}
 	}
 }
 

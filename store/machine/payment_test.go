@@ -119,7 +119,7 @@ func TestPaymentByLastName(t *testing.T) {
 				if err != nil {
 					t.Error(err)
 				}
-				cfg.Predictor = cache
+				cfg.Predictor, cfg.PrepareEarly = cache, true
 			})
 		}
 		a, b := connect("a"), connect("b")

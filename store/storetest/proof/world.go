@@ -347,7 +347,7 @@ func (w *world) link(d *application) *link {
 		l.bug = &bug{Backend: backend, watch: l.watch, kind: w.sc.bug}
 		backend = l.bug
 	}
-	if l.client, err = client.New(client.Config{Backend: backend, Mode: d.mode, MaxAttempts: 8,
+	if l.client, err = client.New(client.Config{Backend: backend, Mode: d.mode, MaxAttempts: 8, PrepareEarly: true,
 		Backoff: 20 * time.Millisecond, QuorumAfter: time.Duration(5+d.rand.IntN(200)) * time.Millisecond}); err != nil {
 		panic(err)
 	}
