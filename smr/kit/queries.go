@@ -31,8 +31,8 @@ func (h *HeldQueries) Take(
 	return true
 }
 
-// maxAnswersBytes bounds the answers to queries that a client gets at once, before the last of them.
-// It is half of what a host lets wait for a peer by default: more would be lost on the way
+// maxAnswersBytes bounds the answers to queries that a client gets at once, before the last of
+// them. It is half of what a host lets wait for a peer by default: more would be lost on the way
 // and asked for again.
 const maxAnswersBytes = 8 << 20
 

@@ -63,10 +63,10 @@ type Config struct {
 	// of a quorum too: its function may wait for something that needs to know, or loop on values
 	// that do not go together. 0 is 500 ms.
 	QuorumAfter time.Duration
-	// PrepareEarly has transactions in mode Predicated prepare keys as their functions reach them, on
-	// stores that can, Carousel: general transactions [Carousel §6.1]. Leaders then say sooner than the
-	// commit whether a guess was right. Where most transactions meet on the same keys it makes them
-	// refuse each other for long (TestTPCC does not end with mode fast): leave it off there.
+	// PrepareEarly has transactions in mode Predicated prepare keys as their functions reach them,
+	// on stores that can, Carousel: general transactions [Carousel §6.1]. Leaders then say sooner
+	// than the commit whether a guess was right. Where most transactions meet on the same keys they
+	// refuse each other, and may be tried again for very long: leave it off there.
 	PrepareEarly bool
 	// Predictor guesses what keys hold, for transactions in mode Predicated: the request is the key, a
 	// string, the response a store.Value. A transaction goes on at once with its guess, and reads
