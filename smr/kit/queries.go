@@ -53,7 +53,7 @@ func (h *HeldQueries) Answer(env *protocol.Env[smr.Message], s *State, to protoc
 		items = append(items, ReadReply{ID: q.ID, Result: result})
 		size += len(result)
 	}
-	sendReads(env, to, items)
+	SendReads(env, to, items)
 	if len(busy.Queries) > 0 {
 		env.SendAhead(to, busy)
 	}

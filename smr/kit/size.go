@@ -34,8 +34,8 @@ func CommandBytes(entries []Entry) (n int) {
 	return n
 }
 
-// sendReads sends the answers to queries, in as many messages as it takes.
-func sendReads(env *protocol.Env[smr.Message], to protocol.ID, items []ReadReply) {
+// SendReads sends the answers to queries, in as many messages as it takes.
+func SendReads(env *protocol.Env[smr.Message], to protocol.ID, items []ReadReply) {
 	first, size := 0, 0
 	for i := range items {
 		if n := len(items[i].Result); n > smr.MaxCommandBytes {
