@@ -12,6 +12,7 @@ import (
 // Defaults of configurations.
 const (
 	DefaultRoundTrip     = 100 * time.Millisecond
+	DefaultUnderwayBytes = 6 << 20 // MaxUnderwayBytes
 	defaultMaxBatch      = 1024
 	defaultMaxPending    = 65536
 	defaultSnapshotEvery = 100_000
@@ -19,7 +20,6 @@ const (
 	defaultLogBytes      = 32 << 20
 	defaultAnswerBytes   = 64 << 20
 	defaultMaxSessions   = 10_000
-	defaultUnderwayBytes = 6 << 20
 	defaultPartBytes     = 128 << 10
 )
 
@@ -72,7 +72,7 @@ func (c ReplicaConfig) WithDefaults() (ReplicaConfig, error) {
 	c.SnapshotPartBytes = cmp.Or(c.SnapshotPartBytes, defaultPartBytes)
 	c.MaxAnswerBytes = cmp.Or(c.MaxAnswerBytes, defaultAnswerBytes)
 	c.MaxSessions = cmp.Or(c.MaxSessions, defaultMaxSessions)
-	c.MaxUnderwayBytes = cmp.Or(c.MaxUnderwayBytes, defaultUnderwayBytes)
+	c.MaxUnderwayBytes = cmp.Or(c.MaxUnderwayBytes, DefaultUnderwayBytes)
 	return c, nil
 }
 

@@ -61,6 +61,9 @@ type Config struct {
 }
 
 const (
+	// DefaultQueueBytes is Config's QueueBytes if that is 0.
+	DefaultQueueBytes = 16 << 20
+
 	defaultFirstClient = 1 << 16
 	// maxFrame is how many bytes of small messages travel together.
 	maxFrame = 128 << 10
@@ -108,7 +111,7 @@ func (c Config) withDefaults() (Config, error) {
 		}
 	}
 	orInt(&c.QueueMessages, 65536)
-	orInt(&c.QueueBytes, 16<<20)
+	orInt(&c.QueueBytes, DefaultQueueBytes)
 	orInt(&c.MaxMessageBytes, 4<<20)
 	orInt(&c.MaxStreams, 4096)
 	if c.FirstClient == 0 {

@@ -1,15 +1,18 @@
 package tidy
 
 import (
+	"errors"
 	"go/ast"
 	"go/token"
+	"io/fs"
+	"path"
 	"strings"
 	"unicode/utf8"
 )
 
 // How many columns a line has at most. A tab is one.
 const (
-	maxComment = 100
+	maxComment = 100 // and a page's prose
 	maxCode    = 120 // with a comment behind it or without
 )
 
@@ -19,6 +22,42 @@ func checkColumns(tree *tree, report *report) {
 		lines := strings.Split(string(f.src), "\n")
 		checkComments(tree.fset, f, lines, report)
 		checkCode(tree.fset, f, lines, report)
+	}
+	checkPages(tree.fsys, report)
+}
+
+// checkPages reports lines of Markdown that are too wide. Those of tables, pictures and what stands
+// between fences are as wide as they are.
+func checkPages(fsys fs.FS, report *report) {
+	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil // gone since its directory was listed
+		case err != nil:
+			return err
+		case d.IsDir() && name != "." && ignored(d.Name()):
+			return fs.SkipDir
+		case d.IsDir() || path.Ext(name) != ".md":
+			return nil
+		}
+		page, err := fs.ReadFile(fsys, name)
+		if err != nil {
+			return err
+		}
+		fenced := false
+		for i, line := range strings.Split(string(page), "\n") {
+			text := strings.TrimSpace(line)
+			switch n := utf8.RuneCountInString(line); {
+			case strings.HasPrefix(text, "```"):
+				fenced = !fenced
+			case n > maxComment && !fenced && !strings.HasPrefix(text, "|") && !strings.HasPrefix(text, "!["):
+				report.add(name, i+1, "the line ends in column %d, beyond %d", n, maxComment)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		report.add(".", 0, "%v", err)
 	}
 }
 

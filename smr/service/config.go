@@ -12,6 +12,7 @@ import (
 	"github.com/foresay/foresay/internal/cli/configfile"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/transport"
 )
 
 // A Config is the file of one replica. Names of files in it are relative to its own directory.
@@ -142,6 +143,12 @@ func (c *Config) check() error {
 		if n < 0 {
 			return configfile.Fieldf(name, "%d is less than 0", n)
 		}
+	}
+	underway := cmp.Or(c.MaxUnderwayBytes, smr.DefaultUnderwayBytes)
+	queue := cmp.Or(c.SendQueueBytes, transport.DefaultQueueBytes)
+	if underway > queue {
+		return configfile.Fieldf("send_queue_bytes", "%d is less than max_underway_bytes, %d: a member that was away would "+
+			"be sent more than the queue holds, over and over", queue, underway)
 	}
 	return nil
 }

@@ -55,6 +55,14 @@ func TestMistakesAreTold(t *testing.T) {
 		{start + ",\n\"max_batch\": -1}", `f:2: max_batch: -1 is less than 0`},
 		{start + ",\n\"max_underway_bytes\": -1}", `f:2: max_underway_bytes: -1 is less than 0`},
 		{start + ",\n\"send_queue_bytes\": -1}", `f:2: send_queue_bytes: -1 is less than 0`},
+		{
+			start + ",\n\"send_queue_bytes\": 4194304}",
+			`f:2: send_queue_bytes: 4194304 is less than max_underway_bytes, 6291456`,
+		},
+		{
+			start + ",\n\"max_underway_bytes\": 33554432}",
+			`send_queue_bytes: 16777216 is less than max_underway_bytes, 33554432`,
+		},
 		{start + ",\n\"receive_queue_bytes\": -1}", `f:2: receive_queue_bytes: -1 is less than 0`},
 		{start + ",\n\"round_trip\": \"soon\"}", `f:2: round_trip: "soon" is no duration such as 100ms`},
 		{start + ",\n\"leader\": 4}", `f:2: leader: 4 is no member`},
