@@ -61,7 +61,7 @@ func TestMistakesAreTold(t *testing.T) {
 		},
 		{
 			start + ",\n\"max_underway_bytes\": 33554432}",
-			`send_queue_bytes: 16777216 is less than max_underway_bytes, 33554432`,
+			`f: send_queue_bytes: 16777216 is less than max_underway_bytes, 33554432`,
 		},
 		{start + ",\n\"receive_queue_bytes\": -1}", `f:2: receive_queue_bytes: -1 is less than 0`},
 		{start + ",\n\"round_trip\": \"soon\"}", `f:2: round_trip: "soon" is no duration such as 100ms`},
