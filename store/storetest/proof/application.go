@@ -30,6 +30,8 @@ type application struct {
 	site int
 	mode client.Mode
 	rand *rand.Rand
+	// attempts bounds how often a transaction is tried. 0: until its context ends.
+	attempts int
 }
 
 func (a *application) drive(ctx context.Context) {

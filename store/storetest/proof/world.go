@@ -347,8 +347,8 @@ func (w *world) link(d *application) *link {
 		l.bug = &bug{Backend: backend, watch: l.watch, kind: w.sc.bug}
 		backend = l.bug
 	}
-	if l.client, err = client.New(client.Config{Backend: backend, Mode: d.mode, MaxAttempts: 8, PrepareEarly: true,
-		Backoff: 20 * time.Millisecond, QuorumAfter: time.Duration(5+d.rand.IntN(200)) * time.Millisecond}); err != nil {
+	if l.client, err = client.New(client.Config{Backend: backend, Mode: d.mode, MaxAttempts: d.attempts,
+		PrepareEarly: true, Backoff: 20 * time.Millisecond, QuorumAfter: time.Duration(5+d.rand.IntN(200)) * time.Millisecond}); err != nil {
 		panic(err)
 	}
 	w.mu.Lock()
@@ -412,7 +412,7 @@ func play(ctx context.Context, sc scenario) (w *world, err error) {
 	var applications []*application
 	var running sync.WaitGroup
 	for i := range sc.applications {
-		d := &application{w: w, n: i, site: i % len(w.topology.Sites), mode: sc.mode,
+		d := &application{w: w, n: i, site: i % len(w.topology.Sites), mode: sc.mode, attempts: 8,
 			rand: rand.New(rand.NewPCG(sc.seed, uint64(100+i)))}
 		if len(sc.modes) > 0 {
 			d.mode = sc.modes[(i+int(sc.seed))%len(sc.modes)]
