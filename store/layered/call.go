@@ -30,8 +30,10 @@ type call struct {
 
 	bytes     []byte
 	to        protocol.ID // who was asked last
-	tries     int
-	redirects int // since the last try
+	answered  bool        // it has, and does not lead
+	silent    protocol.ID // who did not answer last
+	tries     int         // that were not answered
+	redirects int         // since the last try
 }
 
 // againTimer is when a call is made again that was not answered.
@@ -74,7 +76,7 @@ func (c *calls) ask(env *protocol.Env[store.Message], k call) {
 }
 
 func (c *calls) send(env *protocol.Env[store.Message], ref uint64, k *call) {
-	k.to = c.leaders[k.shard]
+	k.to, k.answered = c.leaders[k.shard], false
 	env.Send(k.to, ask{k.shard, ref, k.bytes})
 	env.After(callPatience*c.roundTrip<<min(k.tries, callDoublings), againTimer{ref})
 }
@@ -99,7 +101,10 @@ func (c *calls) onTimer(env *protocol.Env[store.Message], ref uint64) {
 		return
 	}
 	c.next(k.shard, k.to)
-	k.tries, k.redirects = k.tries+1, 0
+	if !k.answered {
+		k.silent, k.tries = k.to, k.tries+1
+	}
+	k.redirects = 0
 	c.send(env, ref, k)
 }
 
@@ -107,13 +112,15 @@ func (c *calls) onTimer(env *protocol.Env[store.Message], ref uint64) {
 func (c *calls) onBroken(env *protocol.Env[store.Message], from protocol.ID) {
 	for _, ref := range slices.Sorted(maps.Keys(c.calls)) {
 		if k := c.calls[ref]; k.to == from {
+			k.silent = from
 			c.next(k.shard, from)
 			c.send(env, ref, k)
 		}
 	}
 }
 
-// onElsewhere asks whom a server takes for the leader.
+// onElsewhere asks whom a server takes for the leader, unless that one has just been silent: until
+// another one leads, followers name one that is gone.
 func (c *calls) onElsewhere(env *protocol.Env[store.Message], from protocol.ID, m elsewhere) {
 	k := c.calls[m.Ref]
 	if k == nil || k.to != from {
@@ -121,7 +128,8 @@ func (c *calls) onElsewhere(env *protocol.Env[store.Message], from protocol.ID, 
 	}
 	p := c.layout.SitesOf(int(k.shard))
 	known := slices.ContainsFunc(p, func(site int) bool { return c.layout.Sites[site].Shards[k.shard] == m.Leader })
-	if k.redirects++; known && m.Leader != from && k.redirects <= maxRedirects {
+	k.answered = true
+	if k.redirects++; known && m.Leader != from && m.Leader != k.silent && k.redirects <= maxRedirects {
 		c.leaders[k.shard] = m.Leader
 		c.send(env, m.Ref, k)
 		return

@@ -55,6 +55,21 @@ func TestCalls(t *testing.T) {
 		{"it is silent", func(c *coordinator, env *protocol.Env[store.Message], ref uint64) {
 			c.Expire(env, againTimer{ref})
 		}, b},
+		{"the next one names the one that was silent",
+			func(c *coordinator, env *protocol.Env[store.Message], ref uint64) {
+				c.Expire(env, againTimer{ref})
+				env.Begin(time.Minute)
+				c.Receive(env, b, elsewhere{ref, a})
+			}, 0},
+		{"the next one goes on naming it, as it was but slow",
+			func(c *coordinator, env *protocol.Env[store.Message], ref uint64) {
+				c.Expire(env, againTimer{ref})
+				for c.calls.calls[ref].to != a {
+					c.Receive(env, c.calls.calls[ref].to, elsewhere{ref, a})
+					env.Begin(time.Minute)
+					c.Expire(env, againTimer{ref})
+				}
+			}, a},
 		{"the connection to it breaks", func(c *coordinator, env *protocol.Env[store.Message], _ uint64) {
 			c.Broken(env, a)
 		}, b},

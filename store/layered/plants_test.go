@@ -63,6 +63,10 @@ func plants() []plant.Bug {
 			Old: "k.redirects <= maxRedirects {", New: "(k.redirects <= maxRedirects || MUTANT) {",
 		},
 		{
+			Name: "calls follow a follower to the leader that has just been silent", Test: "TestCalls",
+			Old: "m.Leader != k.silent &&", New: "(m.Leader != k.silent || MUTANT) &&",
+		},
+		{
 			Name: "answers to an earlier incarnation count", Test: "TestCalls",
 			Old: "{ c.last = env.Rand.Uint64() }", New: "{\n\tif !MUTANT {\n\t\tc.last = env.Rand.Uint64()\n\t}\n}",
 		},
