@@ -196,6 +196,9 @@ func (s *state) close(st raft.State, m closed) {
 			at = 0
 			break
 		}
+		if !p.ballot.Yes {
+			continue
+		}
 		at = min(at, clock.Stamp(min(p.ballot.Stamp, math.MaxInt64))-1)
 	}
 	s.values.RaiseClosed(st, at)

@@ -165,16 +165,22 @@ func (s *server) wasCommitting(env *protocol.Env[store.Message], m committing) {
 	s.maybeDecide(env, t)
 }
 
-// onVote takes a partition's word on a part.
+// onVote takes a partition's word on a part. A partition whose transaction has ended does not know
+// yet, or has prepared late; any member that has the end on record tells it, as the leader may be one
+// that it cannot hear.
 func (s *server) onVote(env *protocol.Env[store.Message], from protocol.ID, m voteMsg) {
-	if !s.where.isMember(m.Ref.Shard, from) || m.Ref.Step < 1 || m.Ref.Step > maxSteps ||
-		s.elsewhere(env, from, m.ID) {
+	if !s.where.isMember(m.Ref.Shard, from) || m.Ref.Step < 1 || m.Ref.Step > maxSteps {
+		return
+	}
+	end, known := s.ended(m.ID)
+	if known {
+		s.tellEnd(env, from, m.ID, m.Ref.Shard, end)
+	}
+	if s.elsewhere(env, from, m.ID) {
 		return
 	}
 	s.where.set(m.Ref.Shard, from)
-	if end, known := s.ended(m.ID); known {
-		// The partition does not know yet, or has prepared late.
-		s.tellEnd(env, m.ID, m.Ref.Shard, end)
+	if known {
 		return
 	}
 	t := s.txn(env, m.ID)
@@ -379,13 +385,15 @@ func (s *server) wasDecided(env *protocol.Env[store.Message], id store.TxnID) {
 		t.left[k] = true
 	}
 	for _, k := range r.shards {
-		s.tellEnd(env, id, k, *r.end)
+		s.tellEnd(env, s.where.leader(k), id, k, *r.end)
 	}
 	s.maybeDone(env, t)
 }
 
-// tellEnd tells a partition how a transaction has ended.
-func (s *server) tellEnd(env *protocol.Env[store.Message], id store.TxnID, shard uint32, o outcome) {
+// tellEnd tells a member of a partition, its leader as far as is known, how a transaction has ended.
+func (s *server) tellEnd(
+	env *protocol.Env[store.Message], to protocol.ID, id store.TxnID, shard uint32, o outcome,
+) {
 	m := finish{ID: id, Coord: s.self, Commit: o.commit, Version: o.version, Reason: o.reason}
 	if r := s.state.records[id]; r != nil && r.commit != nil && o.commit {
 		for _, w := range r.commit.Writes {
@@ -394,7 +402,7 @@ func (s *server) tellEnd(env *protocol.Env[store.Message], id store.TxnID, shard
 			}
 		}
 	}
-	env.Send(s.where.leader(shard), m)
+	env.Send(to, m)
 }
 
 func (s *server) onFinished(env *protocol.Env[store.Message], from protocol.ID, m finished) {
@@ -418,7 +426,7 @@ func (s *server) maybeDone(env *protocol.Env[store.Message], t *txn) {
 func (s *server) finishAgain(env *protocol.Env[store.Message], shard uint32) {
 	for _, id := range slices.SortedFunc(maps.Keys(s.txns), store.TxnID.Compare) {
 		if t := s.txns[id]; t.left[shard] {
-			s.tellEnd(env, id, shard, *t.end)
+			s.tellEnd(env, s.where.leader(shard), id, shard, *t.end)
 		}
 	}
 }
@@ -466,7 +474,7 @@ func (s *server) sweepRecords(env *protocol.Env[store.Message]) {
 				if turn {
 					s.where.tryNext(k)
 				}
-				s.tellEnd(env, id, k, *t.end)
+				s.tellEnd(env, s.where.leader(k), id, k, *t.end)
 			}
 			s.maybeDone(env, t)
 		case t.end != nil:
@@ -476,8 +484,8 @@ func (s *server) sweepRecords(env *protocol.Env[store.Message]) {
 		case r != nil && r.commit != nil:
 			if late {
 				if turn {
-					for _, ref := range r.commit.Parts {
-						s.where.tryNext(ref.Shard)
+					for _, k := range r.commit.shards() {
+						s.where.tryNext(k)
 					}
 				}
 				s.wantVotes(env, t, r)

@@ -133,8 +133,7 @@ func (s *server) refuses(env *protocol.Env[store.Message], m prepareRequest) sto
 }
 
 // hasPart tells whether a transaction has a part already, or is about to. The next one is refused
-// because of its keys only: a transaction of which one agent has asked for two parts and another
-// for one, with all keys, may be committed with that alone, and a no to the other would undo it.
+// because of its keys only.
 func (s *server) hasPart(id store.TxnID) bool {
 	for step := uint32(1); step <= maxSteps; step++ {
 		if p := s.flying[partID{id, step}]; p != nil && p.Ballot.Yes {
@@ -145,8 +144,8 @@ func (s *server) hasPart(id store.TxnID) bool {
 }
 
 // refusing returns why the leader is about to refuse a part of a transaction; NoReason: it is not.
-// That ends the transaction here, so a yes to another part would be none when it is agreed on, and
-// must not be told.
+// That may end the transaction here, so a yes to another part could be none when it is agreed on,
+// and must not be told.
 func (s *server) refusing(id store.TxnID) store.Reason {
 	for step := uint32(1); step <= maxSteps; step++ {
 		if p := s.flying[partID{id, step}]; p != nil && !p.Ballot.Yes {

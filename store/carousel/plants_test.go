@@ -202,7 +202,7 @@ func endPlants() []plant.Bug {
 			Old: "Shards: union(shards, t.voted()), Alone: true})\n",
 			New: "Shards: union(shards, t.voted()), Alone: true})\n\tif MUTANT {\n" +
 				"\t\tfor _, k := range union(shards, t.voted()) {\n" +
-				"\t\t\ts.tellEnd(env, t.id, k, outcome{reason: store.Fenced})\n\t\t}\n\t}\n",
+				"\t\t\ts.tellEnd(env, s.where.leader(k), t.id, k, outcome{reason: store.Fenced})\n\t\t}\n\t}\n",
 		},
 		{
 			Name: "C11: nobody aborts what its coordinator does not know", Test: "TestBasicNotices/15",
@@ -235,7 +235,7 @@ func endPlants() []plant.Bug {
 			Name: "partitions carry out a decision that is not on record", Test: "TestScenarios/basic/8-coordinator-dies",
 			Old: "\ts.tellAgents(env, t)\n\ts.record(env, t)\n",
 			New: "\ts.tellAgents(env, t)\n\tif MUTANT {\n\t\tfor ref := range t.tallies {\n" +
-				"\t\t\ts.tellEnd(env, t.id, ref.Shard, *t.end)\n\t\t}\n\t}\n\ts.record(env, t)\n",
+				"\t\t\ts.tellEnd(env, s.where.leader(ref.Shard), t.id, ref.Shard, *t.end)\n\t\t}\n\t}\n\ts.record(env, t)\n",
 		},
 		{
 			Name: "what is forgotten may begin again", Test: "TestRemembering", Tests: []string{"TestRememberingRecords"},
@@ -259,6 +259,20 @@ func endPlants() []plant.Bug {
 // partPlants leave out what a partition does before it says a word, and until the end.
 func partPlants() []plant.Bug {
 	return []plant.Bug{
+		{
+			Name: "only the leader of a coordinating group says how a transaction has ended",
+			Test: "TestAFollowerTellsTheEnd",
+			Old:  "\tif known {\n\t\ts.tellEnd(env, from,", New: "\tif known && (!MUTANT || s.term > 0) {\n\t\ts.tellEnd(env, from,",
+		},
+		{
+			Name: "a no to a further part undoes a yes that was told", Test: "TestNoToAFurtherPart",
+			Old: "!m.Ballot.Yes && len(s.partsOf(m.Part.ID)) == 0 {\n",
+			New: "!m.Ballot.Yes && (len(s.partsOf(m.Part.ID)) == 0 || MUTANT) {\n\t\ts.release(st, m.Part.ID)\n",
+		},
+		{
+			Name: "what was refused keeps timestamps open for ever", Test: "TestNoToAFurtherPart",
+			Old: "\t\tif !p.ballot.Yes {\n\t\t\tcontinue", New: "\t\tif !p.ballot.Yes && !MUTANT {\n\t\t\tcontinue",
+		},
 		{
 			Name: "a vote is told before the group has agreed", Test: "TestNothingIsSaidBeforeTheGroupAgrees",
 			Old: "\ts.fly(env, p)\n}\n",

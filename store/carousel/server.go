@@ -230,11 +230,12 @@ func (s *server) committed(env *protocol.Env[store.Message], at raft.Position, e
 	m, _ := s.state.format.Decode(entry)
 	switch m := m.(type) {
 	case prepared:
-		if s.list.drop(env, m.Part); !m.Ballot.Yes {
+		over := s.state.isOver(m.Part.ID)
+		if s.list.drop(env, m.Part); over {
 			s.list.dropAll(env, m.Part.ID)
 		}
 		s.wasPrepared(env, m)
-		if !m.Ballot.Yes {
+		if over {
 			s.wake(env, m.Part.ID)
 		}
 	case ended:
@@ -350,7 +351,7 @@ func (s *server) onStatus(env *protocol.Env[store.Message], m store.StatusQuery)
 func (s *server) Check() error {
 	locks := locks{}
 	for _, p := range s.state.parts { //pure:ok any broken one is an error
-		if !p.ballot.Yes || locks.conflict(p.id.ID, p.ballot.footprint) {
+		if !s.state.hasYes(p.id.ID) || locks.conflict(p.id.ID, p.ballot.footprint) {
 			return fmt.Errorf("carousel: server %d: part %v is pending as %+v", s.cfg.ID, p.id, *p)
 		}
 		if _, over := s.state.ends.get(p.id.ID); over {

@@ -146,6 +146,28 @@ func TestStoredVotes(t *testing.T) {
 	}
 }
 
+// TestAFollowerTellsTheEnd: a partition that cannot hear the leader of a transaction's coordinating
+// group hears of the end from another member.
+func TestAFollowerTellsTheEnd(t *testing.T) {
+	a := newAlone(t)
+	vote := func() []store.Message {
+		return a.call(func(env *protocol.Env[store.Message]) {
+			a.Receive(env, a.where.members[0][1], voteMsg{Ref: partRef{0, 1}, ID: txnID(1), Ballot: ballot{Yes: true}})
+		})
+	}
+	says(t, "no end is on record", vote(), "moved")
+	write := store.Write{Key: "k", Bytes: []byte("x")}
+	a.state.records[txnID(1)] = &txnRecord{
+		id: txnID(1), commit: &commitRecord{Parts: []partRef{{0, 1}}, Writes: []store.Write{write}},
+		end: &outcome{commit: true, version: store.Version{Time: 9, Client: 1}},
+	}
+	said := vote()
+	says(t, "an end is on record", said, "other", "moved")
+	if m, ok := said[0].(finish); !ok || !m.Commit || len(m.Writes) != 1 {
+		t.Errorf("it says %+v", said[0])
+	}
+}
+
 // TestNothingIsPreparedBehindTheEnd: while a transaction's end is proposed, a further part of it is
 // not: the word on it would be none when it is agreed on.
 func TestNothingIsPreparedBehindTheEnd(t *testing.T) {

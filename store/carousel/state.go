@@ -45,11 +45,12 @@ type state struct {
 	more bool
 }
 
-// A part is what the partition has prepared for a transaction, and does not know the end of.
+// A part is what the partition has prepared for a transaction, and does not know the end of, or has
+// refused beside what it has prepared.
 type part struct {
 	id        partID
 	coord     uint32
-	ballot    ballot // Invariant: a yes
+	ballot    ballot // Invariant: a yes, or the transaction has another part with a yes
 	recovered bool
 }
 
@@ -154,16 +155,15 @@ func (s *state) Apply(st raft.State, at raft.Position, entry []byte) {
 	}
 }
 
-// prepare takes the leader's word on a part. A no is the transaction's end here, and so everywhere:
-// whatever the partition has prepared for it before is free. The leader knew whether the
-// transaction was over when it said its word, which others may have heard since: that ends are
-// forgotten meanwhile does not undo it.
+// prepare takes the leader's word on a part. A no is the transaction's end here, unless the
+// partition has said yes to another part of it before: that stands, as the commit request may name
+// that one and not this one. The leader knew whether the transaction was over when it said its
+// word, which others may have heard since: that ends are forgotten meanwhile does not undo it.
 func (s *state) prepare(st raft.State, m prepared) {
 	if _, over := s.ends.get(m.Part.ID); over || s.parts[m.Part] != nil {
 		return // what was said first stands
 	}
-	if !m.Ballot.Yes {
-		s.release(st, m.Part.ID)
+	if !m.Ballot.Yes && len(s.partsOf(m.Part.ID)) == 0 {
 		s.ends.put(st, m.Part.ID, outcome{reason: m.Ballot.Reason})
 		return
 	}
@@ -209,6 +209,11 @@ func (s *state) partsOf(id store.TxnID) (out []*part) {
 		}
 	}
 	return out
+}
+
+// hasYes tells whether the partition has said yes to a part of a transaction that has not ended.
+func (s *state) hasYes(id store.TxnID) bool {
+	return slices.ContainsFunc(s.partsOf(id), func(p *part) bool { return p.ballot.Yes })
 }
 
 // finish carries out how a transaction has ended. Keys that were prepared and are not written are

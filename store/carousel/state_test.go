@@ -97,12 +97,36 @@ func TestParts(t *testing.T) {
 	if v := m.values.Newest(m.disk, "k"); string(v.Bytes) != "x" || len(m.locks) > 0 || len(m.parts) > 0 {
 		t.Errorf("the key is %q, %d keys are locked", v.Bytes, len(m.locks))
 	}
-	m.apply(t, yes(2, 1, "k"), no(2, 2), commitOf(2, store.Write{Key: "k", Delete: true}))
+	m.apply(t, no(2, 2), yes(2, 1, "k"), commitOf(2, store.Write{Key: "k", Delete: true}))
 	if v := m.values.Newest(m.disk, "k"); string(v.Bytes) != "x" || len(m.locks) > 0 {
 		t.Errorf("a transaction that a no has ended: the key is %q, %d keys are locked", v.Bytes, len(m.locks))
 	}
 	if b, ok := m.word(partID{txnID(2), 1}); !ok || b.Yes {
 		t.Errorf("the word on another part of it is %+v, known %v", b, ok)
+	}
+}
+
+// TestNoToAFurtherPart: a yes that was told stands, whatever the partition says to later parts of
+// the transaction: its commit request may name the first one alone. A run whose code took another
+// way than the one that ended may have asked for the others.
+func TestNoToAFurtherPart(t *testing.T) {
+	m := newMachine()
+	m.apply(t, yes(5, 1, "k"), no(5, 2), closed{At: 9})
+	first, _ := m.word(partID{txnID(5), 1})
+	second, _ := m.word(partID{txnID(5), 2})
+	if !first.Yes || second.Yes || second.Reason != store.Locked {
+		t.Errorf("the words are %+v and %+v", first, second)
+	}
+	if at := m.values.Closed(m.disk); at != 4 {
+		t.Errorf("timestamps up to %d are closed, with a part that may be committed at 5", at)
+	}
+	m.apply(t, commitOf(5, store.Write{Key: "k", Bytes: []byte("x")}))
+	if v := m.values.Newest(m.disk, "k"); string(v.Bytes) != "x" || len(m.locks)+len(m.parts) > 0 {
+		t.Errorf("after the commit the key is %q, %d keys are locked, %d parts left", v.Bytes, len(m.locks), len(m.parts))
+	}
+	m.apply(t, closed{At: 9})
+	if at := m.values.Closed(m.disk); at != 9 {
+		t.Errorf("timestamps up to %d are closed, want 9", at)
 	}
 }
 
@@ -124,6 +148,8 @@ func TestChecks(t *testing.T) {
 	check("it was written", store.Version{}, store.StaleRead)
 	check("it was written, and read again", first, store.NoReason)
 	m.apply(t, yes(2, 1, "k"), no(2, 2))
+	check("who is prepared to write it was refused another key", first, store.Locked)
+	m.apply(t, ended{finish{ID: txnID(2), Reason: store.Locked}})
 	check("who was prepared to write it has ended", first, store.NoReason)
 }
 
