@@ -11,6 +11,11 @@ import (
 func TestPlants(t *testing.T) {
 	bugs := []plant.Bug{
 		{
+			Name: "hooks run with the lock that reads need", Test: "TestHooksHaveNoLock",
+			Old: "\tv.mu.Unlock()\n\ttell()\n\tv.mu.Lock()\n",
+			New: "\tif !MUTANT {\n\t\tv.mu.Unlock()\n\t}\n\ttell()\n\tif !MUTANT {\n\t\tv.mu.Lock()\n\t}\n",
+		},
+		{
 			Name: "a guess counts, whatever who prepares the key says", Test: "TestPreparesAsItGoes",
 			Old: "\t\ta.Finish(got.Value, nil)\n\t})\n\tif ended {",
 			New: "\t\tif MUTANT {\n\t\t\tgot = first\n\t\t}\n\t\ta.Finish(got.Value, nil)\n\t})\n\tif ended {",

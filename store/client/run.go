@@ -131,7 +131,7 @@ func play[T any](
 			return // it ended its goroutine, and this with it
 		}
 		if err = tx.failed(); err == nil {
-			out.reads, _ = tx.accesses()
+			out.reads, _, _ = tx.accesses()
 		}
 	}()
 	out.value, out.err = f(ctx, tx)
@@ -139,8 +139,7 @@ func play[T any](
 	if err := tx.failed(); err != nil {
 		return out, err
 	}
-	out.reads, out.writes = tx.accesses()
-	out.values = tx.values()
+	out.reads, out.values, out.writes = tx.accesses()
 	if out.err != nil {
 		out.writes = nil
 	}

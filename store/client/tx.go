@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/foresay/foresay/driver"
@@ -153,23 +154,16 @@ func (tx *Tx) failed() error {
 	return tx.err
 }
 
-// accesses returns what the attempt read and is to write; what goroutines that the function left
-// behind do later is not in it.
-func (tx *Tx) accesses() ([]store.Read, []store.Write) {
+// accesses returns what the attempt read, and is to write; what goroutines that the function left
+// behind do later is not in it. The values are those of the reads.
+func (tx *Tx) accesses() (reads []store.Read, values []store.Value, writes []store.Write) {
 	tx.mu.Lock()
 	defer tx.mu.Unlock()
 	if tx.err == nil {
 		tx.err = ErrEnded
 	}
-	reads, writes := tx.buffer.Accesses()
-	return append([]store.Read(nil), reads...), append([]store.Write(nil), writes...)
-}
-
-// values returns what the attempt has read, in the order of its accesses.
-func (tx *Tx) values() []store.Value {
-	tx.mu.Lock()
-	defer tx.mu.Unlock()
-	return tx.buffer.Values()
+	reads, writes = tx.buffer.Accesses()
+	return slices.Clone(reads), slices.Clone(tx.buffer.Values()), slices.Clone(writes)
 }
 
 // ErrEnded is what the methods of a Tx return when the transaction's function has returned: what is

@@ -25,6 +25,7 @@ type validation struct {
 	ctx     context.Context // of the attempt, outside of the task
 	cancel  context.CancelCauseFunc
 	open    map[store.Key]store.Value // reads that are guesses
+	telling int                       // reads that are none any more, which the engine may not know yet
 	sent    bool                      // the commit has left: the verdict alone counts now
 	carried []store.Read              // what it carries
 	barred  bool                      // it leaves no more
@@ -77,16 +78,22 @@ func (v *validation) add(key store.Key, value store.Value) {
 	v.open[key] = value
 }
 
-// end forgets a read, and calls tell to tell its actual result: to who submits, it is either a
-// guess or known. It returns false, and has done nothing, if the verdict counts instead.
+// end forgets a read, and calls tell to tell its actual result. No commit leaves until the engine
+// has it: the run stands on one guess more than are open. tell may call the program's hooks, so it
+// has no lock. end returns false, and has done nothing, if the verdict counts instead.
 func (v *validation) end(key store.Key, tell func()) bool {
 	v.mu.Lock()
-	defer v.mu.Unlock()
 	if v.sent {
+		v.mu.Unlock()
 		return false
 	}
 	delete(v.open, key)
+	v.telling++
+	v.mu.Unlock()
 	tell()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.telling--
 	return true
 }
 
@@ -101,7 +108,7 @@ func (v *validation) submit(ctx context.Context, reads []store.Read, writes []st
 		return
 	}
 	if store.ValidAccesses(reads, writes) != nil || state.Depth != len(v.open) || !v.covers(reads) {
-		if !v.isLateLocked() {
+		if v.telling == 0 && !v.isLateLocked() {
 			close(v.late)
 		}
 		return

@@ -28,7 +28,7 @@ import (
 type unloaded struct {
 	*client.Tx
 	tables *tpcc.Tables
-	wrote  map[string]bool
+	wrote  *sync.Map // keys: a run that is discarded may write while another one does
 }
 
 func (u unloaded) Get(ctx context.Context, key string) ([]byte, bool, error) {
@@ -40,7 +40,7 @@ func (u unloaded) Get(ctx context.Context, key string) ([]byte, bool, error) {
 }
 
 func (u unloaded) Put(key string, value []byte) error {
-	u.wrote[key] = true
+	u.wrote.Store(key, true)
 	return u.Tx.Put(key, value)
 }
 
@@ -113,14 +113,16 @@ func playTPCC(t *testing.T, p store.Protocol, mode client.Mode, first uint64) {
 		clerks.Go(func() {
 			for range 6 {
 				txn := terminal.Next(r, time.Now())
-				u := unloaded{tables: tables, wrote: map[string]bool{}}
+				u := unloaded{tables: tables, wrote: &sync.Map{}}
 				err := c.Txn(ctx, func(ctx context.Context, tx *client.Tx) error {
 					mine := u
 					mine.Tx = tx
 					return txn.Run(ctx, mine)
 				})
 				mu.Lock()
-				maps.Copy(wrote, u.wrote)
+				for key := range u.wrote.Range {
+					wrote[key.(string)] = true
+				}
 				switch {
 				case err == nil:
 					committed[txn.Kind]++
