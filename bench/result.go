@@ -25,7 +25,7 @@ func (r *Result) WriteJSON(w io.Writer) error {
 	return nil
 }
 
-// WriteCSV writes the rows as [WriteCSV] does.
+// WriteCSV writes the rows as [table.WriteCSV] does.
 func (r *Result) WriteCSV(w io.Writer) error {
 	if err := table.WriteCSV(w, r.Rows); err != nil {
 		return fmt.Errorf("bench %s: write CSV: %w", r.Experiment, err)
@@ -33,7 +33,7 @@ func (r *Result) WriteCSV(w io.Writer) error {
 	return nil
 }
 
-// WriteTable writes the rows as [Write] does.
+// WriteTable writes the rows as [table.Write] does.
 func (r *Result) WriteTable(w io.Writer) error {
 	if err := table.Write(w, r.Rows); err != nil {
 		return fmt.Errorf("bench %s: write table: %w", r.Experiment, err)

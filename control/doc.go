@@ -1,4 +1,4 @@
-// Package control is for who operates a service that speculates: what is switched on where, what it
+// Package control is for the operator of a service that speculates: what is enabled where, what it
 // may cost, and what it does.
 //
 // A [Control] switches and watches a process's call sites. [New] makes one; specgrpc.WithControl

@@ -17,9 +17,9 @@
 //	POST mode           {"site": "/pkg.S/M", "mode": "canary", "share": 0.1}
 //	POST kill           {"killed": true}
 //
-// The two POSTs are refused unless Config.Authorize is given and agrees. Reading
-// is not restricted: who must not read should not reach the handler, as with
-// other debug endpoints. The page loads nothing from anywhere else.
+// The two POSTs are refused unless Config.Authorize is given and agrees. Reading is unrestricted:
+// anyone who can reach the handler can read, as with other debug endpoints. The page loads nothing
+// from anywhere else.
 //
 // A Relay shows the pages of several processes as one. The command
 // "foresay dash" serves one locally.

@@ -1,4 +1,4 @@
-// Package agenda is what is to happen, in the order of its times. It has no clock of its own.
+// Package agenda keeps coming events in order of time. It has no clock of its own.
 package agenda
 
 import (

@@ -1,5 +1,5 @@
-// Package callers has the table of those who wait for numbered answers: the one thing between a
-// caller that blocks or gave a function, and a node that answers by number.
+// Package callers matches numbered answers to those who wait for them: it stands between a caller
+// that blocks or gave a function, and a node that answers by number.
 package callers
 
 import (

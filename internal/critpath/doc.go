@@ -1,7 +1,6 @@
-// Package critpath holds what is known of a request's waits: when each call that it made began and
-// ended, what each therefore waited for, and how early all would have ended had some answers been
-// predicted. It is pure arithmetic on durations; where they come from, live traffic or traces, is
-// the caller's.
+// Package critpath models a request's waits: when each of its calls began and ended, what each
+// therefore waited for, and how early all would have ended had some answers been predicted. It is
+// pure arithmetic on durations; where they come from, live traffic or traces, is the caller's.
 //
 // # What a call waited for
 //

@@ -1,7 +1,7 @@
-// Package diskid is what a disk says of itself. A node that votes must not take part on a second
-// disk, which does not know what was promised on the first: so each disk has a name that nobody
-// else has, by which other nodes know it. They say yes to one disk of a node for good, durably and
-// before they say so, and quorum.FirstDisk says how many yeses it takes.
+// Package diskid identifies disks. A node that votes must not take part on a second disk, which
+// does not know what was promised on the first: so each disk has a name that nobody else has, by
+// which other nodes know it. They say yes to one disk of a node for good, durably and before they
+// say so, and quorum.FirstDisk says how many yeses it takes.
 package diskid
 
 import (

@@ -1,4 +1,4 @@
-// Package nearest finds what somebody who misspelt a name will have meant.
+// Package nearest finds the name that a misspelling was meant to be.
 package nearest
 
 import "strings"

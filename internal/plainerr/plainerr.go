@@ -1,5 +1,4 @@
-// Package plainerr says in plain words why a machine is not reached, without what gRPC puts around
-// it.
+// Package plainerr says plainly why a machine is unreachable, without gRPC's wrapping.
 package plainerr
 
 import (

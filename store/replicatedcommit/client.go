@@ -19,8 +19,8 @@ const (
 // slower is by how many powers of two a client waits longer after it has asked so often.
 func slower(asked int) int { return min(max(asked-kit.Tries, 0), 5) }
 
-// client is the node of an application that reads and commits transactions: [Get], [Submit] and
-// [Query] each have one answer.
+// client is the node of an application that reads and commits transactions: [store.Get],
+// [store.Submit] and [store.Query] each have one answer.
 type client struct {
 	kit.Calls[*get, *submit]
 	cfg      store.Config

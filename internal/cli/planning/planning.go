@@ -1,5 +1,5 @@
-// Package planning is what commands that plan have alike: the network and the clients that their
-// flags name, tables of milliseconds, and the axis of their pictures.
+// Package planning has what the plan commands share: the network and the clients that their flags
+// name, tables of milliseconds, and the axis of their pictures.
 package planning
 
 import (
