@@ -123,7 +123,7 @@ func (r *replica) forget() {
 	needed := r.acceptor.own.last()
 	for _, id := range r.group {
 		if r.alive(id) {
-			needed = min(needed, r.peers[id].reported)
+			needed = min(needed, r.peers[id].out.has)
 		}
 	}
 	r.acceptor.forget(r.learner.executed, needed, r.tailBytes())

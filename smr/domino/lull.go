@@ -46,7 +46,7 @@ func (r *replica) nothingToDo() (mark uint64, ok bool) {
 			marks = append(marks, own)
 			continue
 		}
-		if !r.alive(id) || p.reported < own || p.pending.Count > p.have {
+		if !r.alive(id) || p.out.has < own || p.pending.Count > p.have {
 			return 0, false
 		}
 		marks = append(marks, p.have)

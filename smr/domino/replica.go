@@ -80,11 +80,8 @@ type peer struct {
 	fresh    bool          // it was started again, and does not know whether the group was at work meanwhile
 	shown    time.Duration // what its clock showed then
 
-	next     uint64 // of the own stream, to be sent
-	told     uint64 // the last one that was ever sent
-	reported uint64 // of it, what the peer said last that it has
-	stalled  int    // ticks since it had more of what was sent
-	underway kit.Underway
+	out  flow   // of the own stream
+	told uint64 // the last one of it that was ever sent
 }
 
 // The timers of a replica.

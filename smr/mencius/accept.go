@@ -84,9 +84,7 @@ func (r *replica) onMissing(env *protocol.Env[smr.Message], l *track, member int
 	if m.Want <= l.base {
 		return // it finds out by the beats how far behind it is
 	}
-	if m.Want < l.lead.next[member] && l.lead.underway[member].Lost(env.Now, uint64(m.Want), r.Tempo.Times(1)) {
-		l.lead.next[member] = m.Want
-	}
+	l.lead.flows[member].Lost(env.Now, m.Want, r.Tempo.Times(1))
 	r.pump(env, l, member)
 }
 
@@ -97,7 +95,7 @@ func (r *replica) onAccepted(env *protocol.Env[smr.Message], l *track, member in
 		l.skips = max(l.skips, m.Match)
 	}
 	if l.lead != nil && m.Ballot == l.promised {
-		l.lead.underway[member].Done(uint64(m.Match))
+		l.lead.flows[member].Done(m.Match)
 		r.pump(env, l, member)
 	}
 	r.learn(env, l)
@@ -109,15 +107,14 @@ func (r *replica) pump(env *protocol.Env[smr.Message], l *track, member int) {
 	if to == r.Cfg.ID {
 		return
 	}
-	next := &l.lead.next[member]
-	*next = max(*next, l.base+1)
-	underway := &l.lead.underway[member]
-	underway.Done(uint64(l.base))
-	for *next <= l.end() && !underway.Full(r.Cfg.MaxUnderwayBytes) {
-		items, after := l.items(*next, l.end())
-		underway.Sent(env.Now, uint64(after-1), len(items), sizeOf(items))
-		r.Admission.Send(env, to, accept{place: r.place(l, l.promised), First: *next, Commit: l.commit, Items: items})
-		*next = after
+	flow := &l.lead.flows[member]
+	flow.Done(l.base)
+	flow.Skip(l.base)
+	for flow.Next() <= l.end() && !flow.Full(r.Cfg.MaxUnderwayBytes) {
+		first := flow.Next()
+		items, after := l.items(first, l.end())
+		flow.Sent(env.Now, after-1, len(items), sizeOf(items))
+		r.Admission.Send(env, to, accept{place: r.place(l, l.promised), First: first, Commit: l.commit, Items: items})
 	}
 }
 

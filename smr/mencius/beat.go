@@ -57,7 +57,7 @@ func (r *replica) heartbeat(env *protocol.Env[smr.Message], l *track) {
 	for i, id := range r.epoch.members {
 		if id != r.Cfg.ID && r.ackedBy(l, i) < l.end() {
 			r.pump(env, l, i)
-			r.Admission.Send(env, id, accept{place: r.place(l, l.promised), First: l.lead.next[i], Commit: l.commit})
+			r.Admission.Send(env, id, accept{place: r.place(l, l.promised), First: l.lead.flows[i].Next(), Commit: l.commit})
 		}
 	}
 }

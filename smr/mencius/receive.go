@@ -86,8 +86,8 @@ func (r *replica) Broken(env *protocol.Env[smr.Message], from protocol.ID) {
 	for _, l := range r.epoch.tracks {
 		switch {
 		case l.lead != nil:
-			l.lead.underway[member].Forget()
-			l.lead.next[member] = min(l.lead.next[member], r.ackedBy(l, member)+1)
+			flow := &l.lead.flows[member]
+			flow.Restart(min(flow.Next(), r.ackedBy(l, member)+1))
 			r.pump(env, l, member)
 		case l.leader() == from:
 			r.Admission.SendAhead(env, from, missing{r.place(l, l.promised), l.matched + 1})

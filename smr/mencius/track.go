@@ -47,8 +47,7 @@ type ack struct {
 
 // leading is a leader's view of the others.
 type leading struct {
-	next     []pos // the first position that a member was not sent, in the order of the members
-	underway []kit.Underway
+	flows []kit.Flow[pos] // to each member, in their order
 }
 
 // teller is who hears at the end of a call what was accepted in a track.

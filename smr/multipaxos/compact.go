@@ -50,9 +50,7 @@ func (r *replica) onSnapshotWanted(
 	if out == nil {
 		return
 	}
-	p.flow = max(p.match, out.Slot())
-	p.next = p.flow + 1
-	p.underway.Forget()
+	p.flow.Restart(max(p.match, out.Slot()) + 1)
 	r.pump(env, p)
 }
 

@@ -33,7 +33,7 @@ func (r *replica) learn(env *protocol.Env[smr.Message], id protocol.ID, disk kit
 		if len(l.learners) >= maxLearners {
 			return
 		}
-		p = &peer{id: id, disk: disk, next: r.commit + 1, flow: r.commit}
+		p = &peer{id: id, disk: disk, flow: kit.NewFlow(r.commit + 1)}
 		l.learners = append(l.learners, p)
 		r.sendAccept(env, p, nil)
 	}
