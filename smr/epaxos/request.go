@@ -70,7 +70,7 @@ func (r *replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg
 		r.soon(env)
 	case kit.ChangeRequest:
 		r.Desk.Meet(env, msg.Change)
-		r.queue = r.Desk.TakeChange(env, from, msg, r.Admission, r.queue)
+		r.queue = r.Desk.TakeChange(env, from, msg, r.queue)
 		r.soon(env)
 	case kit.ReadRequest:
 		r.onRead(env, from, msg)

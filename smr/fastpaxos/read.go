@@ -1,8 +1,6 @@
 package fastpaxos
 
 import (
-	"fmt"
-
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/kit"
@@ -57,18 +55,18 @@ func (r *replica) answerReads(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// takeChange takes a change of the members. A new one is brought up to date first: until it is, it
-// would only make the majority larger.
+// takeChange takes a change of the members. A new one is brought up to date first.
 func (r *replica) takeChange(env *protocol.Env[smr.Message], from protocol.ID, m kit.ChangeRequest) []kit.Entry {
 	r.Desk.Meet(env, m.Change)
-	id := m.Change.Add.ID
-	_, member := r.State.Member(id)
-	if _, there := r.Admission.Joiner(id); m.Change.Remove == 0 && there && !member && !r.State.Removed(id) {
-		if p, ok := r.progress.Of(id); !ok || p.Applied == 0 || p.Applied+window/4 < r.State.Applied() {
-			env.SendAhead(from, kit.NotYet{Session: m.Session, Seq: m.Seq,
-				Reason: fmt.Sprintf("replica %d is being brought up to date", id)})
-			return nil
-		}
+	if reason := r.Desk.Behind(env, m.Change, r.upToDate); reason != "" {
+		env.SendAhead(from, m.NotYet(reason))
+		return nil
 	}
-	return r.Desk.TakeChange(env, from, m, r.Admission, nil)
+	return r.Desk.TakeChange(env, from, m, nil)
+}
+
+// upToDate tells whether a replica that waits to be added has a state, and lacks little of it.
+func (r *replica) upToDate(_ *protocol.Env[smr.Message], id protocol.ID, _ kit.Incarnation) (ok bool, why string) {
+	p, heard := r.progress.Of(id)
+	return heard && p.Applied > 0 && p.Applied+window/4 >= r.State.Applied(), ""
 }

@@ -111,7 +111,7 @@ func NewReplica(name string, cfg smr.ReplicaConfig) (Replica, error) {
 	tempo := NewTempo(cfg.RoundTrip)
 	r := Replica{Cfg: cfg, State: NewState(cfg.Machine, group), Tempo: &tempo, name: name}
 	r.Admission = NewAdmission(cfg, r.State)
-	r.Desk = NewDesk(cfg, r.State)
+	r.Desk = NewDesk(cfg, r.State, r.Admission)
 	r.Transfers = NewTransfers(r.Admission, r.Tempo)
 	return r, nil
 }
