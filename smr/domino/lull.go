@@ -64,7 +64,7 @@ func (c *coordinator) nothingToDo() bool {
 // no claims are about to be told.
 func (r *replica) silent() bool {
 	c := &r.coord
-	if r.flushing {
+	if r.Batch.Waits() {
 		return false
 	}
 	for _, f := range c.flows { //pure:ok whether one lacks something, in any order

@@ -54,13 +54,11 @@ type replica struct {
 	progress smr.Slot      // what was executed when execution last went on
 	stuck    int           // ticks since then
 
-	probed   uint64 // how long the own stream was at the last probe
-	pinged   uint64 // and at the last Ping
-	quiet    int    // probes since it was shorter
-	flushing bool
-	flushed  time.Duration
-	wake     smr.Slot // what the wake timer waits for, 0 if it is not set
-	time     timekeeper
+	probed uint64   // how long the own stream was at the last probe
+	pinged uint64   // and at the last Ping
+	quiet  int      // probes since it was shorter
+	wake   smr.Slot // what the wake timer waits for, 0 if it is not set
+	time   timekeeper
 }
 
 // peer is a member as others see it, or the replica itself: it sends itself what it sends to
@@ -86,7 +84,6 @@ type peer struct {
 
 // The timers of a replica.
 type (
-	flushTimer    struct{} // what came up is told to the others together
 	tickTimer     struct{}
 	wakeTimer     struct{} // the clock passes a slot that is in use
 	campaignTimer struct{}
@@ -135,7 +132,7 @@ func newReplica(cfg smr.ReplicaConfig, o Options) (*replica, error) {
 	r.State.KeepApplied()
 	r.Follow(kit.Rules{
 		Load: r.load, Begin: r.onBegin, Members: r.maybeTakePart, Leaving: r.onLeaving,
-		Client: r.onClient, Other: r.onOther, Peer: r.onPeer, Timer: r.onTimer, Flush: r.settle,
+		Client: r.onClient, Other: r.onOther, Peer: r.onPeer, Timer: r.onTimer, Batch: r.flush, Flush: r.settle,
 		Installed: r.onInstalled, Saved: r.onSaved, Status: r.status,
 		Doubtful: r.applyDoubtful, Lull: r.lullRules(),
 	})
@@ -234,9 +231,6 @@ func (r *replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, lette
 
 func (r *replica) onTimer(env *protocol.Env[smr.Message], t protocol.Timer) {
 	switch t.(type) {
-	case flushTimer:
-		r.flushing, r.flushed = false, env.Now
-		r.flush(env)
 	case tickTimer:
 		r.onTick(env)
 	case probeTimer:
@@ -262,12 +256,10 @@ func (r *replica) settle(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// soon tells the others what is new when what comes up at the same time is there too: a message for
-// each vote would cost more than the votes.
+// soon has the others told what is new. A message for each vote would cost more than the votes.
 func (r *replica) soon(env *protocol.Env[smr.Message]) {
-	if !r.flushing && r.role == member {
-		r.flushing = true
-		env.After(kit.Pace(env.Now, r.flushed, r.Cfg.RoundTrip), flushTimer{})
+	if r.role == member {
+		r.Soon(env)
 	}
 }
 

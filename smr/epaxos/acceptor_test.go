@@ -114,7 +114,7 @@ func TestCausalBound(t *testing.T) {
 	r, env := onDisk(t, &disk)
 	r.Receive(env, 77, kit.Request{After: 100, Session: 1, Acked: 1,
 		Commands: []kit.RequestedCommand{{Seq: 1, Command: set("v", "k")}}})
-	r.Expire(env, proposeTimer{})
+	r.Expire(env, kit.FlushTimer{})
 	if i := r.find(instanceID{2, 1}); i.cmd == nil || i.cmd.Stamp <= 100 {
 		t.Errorf("the command is %+v, want its stamp above 100", i.cmd)
 	}

@@ -1,8 +1,6 @@
 package epaxos
 
 import (
-	"time"
-
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/kit"
@@ -46,8 +44,6 @@ type replica struct {
 	early map[ticket]early
 
 	mine      map[instanceID]*proposal
-	proposing bool // for proposeTimer
-	proposed  time.Duration
 	pass      uint64 // of the search for what can be executed
 	woken     []*instance
 	executing bool
@@ -61,11 +57,7 @@ type replica struct {
 	ahead   protocol.ID // who is in a later generation; 0 for nobody
 }
 
-// The timers of a replica.
-type (
-	tickTimer    struct{}
-	proposeTimer struct{}
-)
+type tickTimer struct{}
 
 // Times, in ticks of half a round trip as it is at present.
 const (
@@ -108,7 +100,7 @@ func newReplica(cfg smr.ReplicaConfig) (*replica, error) {
 	}
 	r.Follow(kit.Rules{
 		Load: r.load, Begin: r.onBegin, Members: r.onMembers, Gone: r.gone,
-		Client: r.onClient, Peer: r.onPeer, Timer: r.onTimer, Flush: r.flush,
+		Client: r.onClient, Peer: r.onPeer, Timer: r.onTimer, Batch: r.propose, Flush: r.flush,
 		Front: placeLayout.Length, Installed: r.onInstalled, Saved: r.onSaved, Status: r.status,
 		Doubtful: r.applyDoubtful,
 		Lull:     kit.LullRules{Idle: r.idle, Beat: tickTimer{}, Patience: r.lullPatience},
@@ -133,7 +125,7 @@ func (r *replica) flush(env *protocol.Env[smr.Message]) {
 	r.maybeCheckpoint(env)
 	r.answerReads(env)
 	if r.active && len(r.queue) > 0 && len(r.mine) < maxInFlight {
-		r.soon(env)
+		r.Soon(env)
 	}
 }
 
@@ -223,13 +215,9 @@ func (r *replica) others(f func(id protocol.ID)) {
 }
 
 func (r *replica) onTimer(env *protocol.Env[smr.Message], t protocol.Timer) {
-	switch t.(type) {
-	case tickTimer:
+	if _, ok := t.(tickTimer); ok {
 		r.ticking = false
 		r.onTick(env)
-	case proposeTimer:
-		r.proposing, r.proposed = false, env.Now
-		r.propose(env)
 	}
 }
 

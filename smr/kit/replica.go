@@ -21,6 +21,7 @@ type Replica struct {
 	Desk      *Desk
 	Tempo     *Tempo
 	Transfers *Transfers
+	Batch     Batch // of what Soon was called for
 	Resting   *Resting
 	Lull      *Lull
 
@@ -71,6 +72,9 @@ type Rules struct {
 	Lull LullRules
 	// Timer does what one of the protocol's timers is for.
 	Timer func(env *protocol.Env[smr.Message], t protocol.Timer)
+	// Batch sends what has come up since Soon was called. It is called once for all of it, and may be
+	// nil where nobody calls Soon.
+	Batch func(env *protocol.Env[smr.Message])
 	// Flush comes at the end of each call, before clients are answered. It may be nil.
 	Flush func(env *protocol.Env[smr.Message])
 
@@ -125,6 +129,10 @@ func (r *Replica) Follow(rules Rules) {
 
 // Times returns a multiple of the configured round trip: for what does not wait for an answer.
 func (r *Replica) Times(n float64) time.Duration { return time.Duration(n * float64(r.Cfg.RoundTrip)) }
+
+// Soon has Rules.Batch called when what has come up by now was taken, so that it travels, and is
+// written, together.
+func (r *Replica) Soon(env *protocol.Env[smr.Message]) { r.Batch.Soon(env, r.Cfg.RoundTrip) }
 
 // Arriving tells whether a snapshot is on its way here. Meanwhile a replica that lags asks nobody:
 // another one would read all of its state for nothing.
@@ -266,6 +274,9 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 	case SaveTimer:
 		done, err := r.State.ContinueSave(env)
 		r.rules.Saved(env, done, err)
+	case FlushTimer:
+		r.Batch.Flushed(env.Now)
+		r.rules.Batch(env)
 	default:
 		if t == r.rules.Lull.Beat && r.Lull.skips(env) {
 			return

@@ -43,11 +43,10 @@ func busy(m kit.Request) kit.Busy {
 	return b
 }
 
-// soon proposes when what has come up by now was taken, so that it travels and is written together.
+// soon has what is queued proposed, if there is anything.
 func (r *replica) soon(env *protocol.Env[smr.Message]) {
-	if !r.waiting && (len(r.queue) > 0 || r.reads.Due()) {
-		r.waiting = true
-		env.After(kit.Pace(env.Now, r.proposed, r.Cfg.RoundTrip), proposeTimer{})
+	if len(r.queue) > 0 || r.reads.Due() {
+		r.Soon(env)
 	}
 }
 

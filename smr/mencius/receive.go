@@ -67,12 +67,8 @@ func (r *replica) place(l *track, b kit.Ballot) place {
 }
 
 func (r *replica) onTimer(env *protocol.Env[smr.Message], t protocol.Timer) {
-	switch t.(type) {
-	case beatTimer:
+	if _, ok := t.(beatTimer); ok {
 		r.onTick(env)
-	case proposeTimer:
-		r.waiting, r.proposed = false, env.Now
-		r.propose(env)
 	}
 }
 

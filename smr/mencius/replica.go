@@ -3,7 +3,6 @@ package mencius
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
@@ -24,23 +23,17 @@ type replica struct {
 	partsLast smr.Slot
 	urgent    bool // parts has to be on disk before anything is said of it
 
-	queue    []kit.Entry       // what clients want and has no slot yet
-	mine     map[pos]kit.Entry // what was proposed in the own track and is not applied
-	waiting  bool              // for proposeTimer
-	proposed time.Duration     // when it ran out last
-	reads    kit.Rounds
-	looked   int // beats since something was asked for reads
-	early    map[wish]bool
-	changes  []change // of the members, that are applied and come into force with the next epoch
+	queue   []kit.Entry       // what clients want and has no slot yet
+	mine    map[pos]kit.Entry // what was proposed in the own track and is not applied
+	reads   kit.Rounds
+	looked  int // beats since something was asked for reads
+	early   map[wish]bool
+	changes []change // of the members, that are applied and come into force with the next epoch
 
 	progress kit.Progress
 }
 
-// The timers of a replica.
-type (
-	beatTimer    struct{} // twice in a round trip: say and look who is there
-	proposeTimer struct{} // the queued entries are proposed as one batch
-)
+type beatTimer struct{} // twice in a round trip: say and look who is there
 
 // newReplica returns a replica.
 func newReplica(cfg smr.ReplicaConfig) (*replica, error) {
@@ -55,7 +48,7 @@ func newReplica(cfg smr.ReplicaConfig) (*replica, error) {
 	r.State.KeepApplied()
 	r.Follow(kit.Rules{
 		Load: r.load, Begin: r.onBegin, Members: r.findOwn, Gone: r.gone,
-		Client: r.onClient, Peer: r.onPeer, Timer: r.onTimer, Flush: r.flush,
+		Client: r.onClient, Peer: r.onPeer, Timer: r.onTimer, Batch: r.propose, Flush: r.flush,
 		Front: frontLayout.Length, Fits: r.fits, Installed: r.onInstalled, Saved: r.onSaved, Status: r.status,
 		Doubtful: r.applyDoubtful,
 		Lull:     kit.LullRules{Idle: r.idle, Beat: beatTimer{}, Patience: r.lullPatience, Heard: r.heardDrowsy},

@@ -12,15 +12,13 @@ import (
 
 // leadership is what a leader knows. Its zero value is that of a replica that does not lead.
 type leadership struct {
-	end      smr.Slot      // the last slot that was proposed. Invariant: own <= end, and each match too.
-	start    smr.Slot      // earlier leaders decided nothing above start; reads wait until it is applied
-	changing smr.Slot      // of an undecided change of the members, 0 if none: nothing is proposed above
-	queue    []kit.Entry   // taken from clients, not yet given slots
-	waiting  bool          // proposeTimer is set
-	proposed time.Duration // when proposeTimer last ran out
-	own      smr.Slot      // the leader's own votes are on its disk up to here
-	peers    []*peer       // in the order of the members, without the leader
-	learners []*peer       // to be added, being brought up to date; their votes do not count yet
+	end      smr.Slot    // the last slot that was proposed. Invariant: own <= end, and each match too.
+	start    smr.Slot    // earlier leaders decided nothing above start; reads wait until it is applied
+	changing smr.Slot    // of an undecided change of the members, 0 if none: nothing is proposed above
+	queue    []kit.Entry // taken from clients, not yet given slots
+	own      smr.Slot    // the leader's own votes are on its disk up to here
+	peers    []*peer     // in the order of the members, without the leader
+	learners []*peer     // to be added, being brought up to date; their votes do not count yet
 	reads    kit.Rounds
 }
 
@@ -86,7 +84,7 @@ func (r *replica) stopLeading(env *protocol.Env[smr.Message]) {
 	r.Desk.Reset()
 	env.Stop(heartbeatTimer{})
 	env.Stop(quorumTimer{})
-	env.Stop(proposeTimer{})
+	r.Batch.Stop(env)
 }
 
 // followMembers makes the leader's peers those of the state. A learner that has become a member
@@ -150,24 +148,15 @@ func (r *replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg
 		r.lead.queue = r.Desk.Take(env, from, msg, r.lead.queue)
 	}
 	if len(r.lead.queue) > 0 {
-		r.soon(env)
+		r.Soon(env)
 	}
 }
 
-// soon proposes when what has come up by now was taken, so that it travels and is written together.
-func (r *replica) soon(env *protocol.Env[smr.Message]) {
-	if !r.lead.waiting {
-		r.lead.waiting = true
-		env.After(kit.Pace(env.Now, r.lead.proposed, r.Cfg.RoundTrip), proposeTimer{})
-	}
-}
-
-// onProposeTimer proposes what has come up, and has the followers confirm this leader for the
+// onBatch proposes what has come up, and has the followers confirm this leader for the
 // queries that have: a query that comes later waits for another round, since the followers' answers
 // to this one say nothing about the time after it was asked.
-func (r *replica) onProposeTimer(env *protocol.Env[smr.Message]) {
+func (r *replica) onBatch(env *protocol.Env[smr.Message]) {
 	if r.role == leader {
-		r.lead.waiting, r.lead.proposed = false, env.Now
 		r.propose(env)
 		r.askRound(env)
 	}
@@ -316,7 +305,7 @@ func (r *replica) advance(env *protocol.Env[smr.Message]) {
 		if r.role == leader && r.lead.changing != 0 && r.commit >= r.lead.changing {
 			r.lead.changing = 0
 			if len(r.lead.queue) > 0 {
-				r.soon(env)
+				r.Soon(env)
 			}
 		}
 	}

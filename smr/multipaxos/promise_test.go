@@ -135,7 +135,7 @@ func TestOwnVoteWaitsForTheDisk(t *testing.T) {
 		t.Fatalf("it is %v", r.role)
 	}
 	r.Receive(env, 9, kit.OpenRequest{Nonce: 1})
-	r.Expire(env, proposeTimer{})
+	r.Expire(env, kit.FlushTimer{})
 	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: accepted{Ballot: b, Match: 1}})
 	if r.commit != 0 {
 		t.Error("decided by one vote and the leader's own, which is not on disk")
@@ -165,7 +165,7 @@ func TestFollowsOfAnotherBallotConfirmsNothing(t *testing.T) {
 		t.Fatalf("it is %v", s.r.role)
 	}
 	s.receive(9, kit.ReadRequest{Queries: []kit.Query{{ID: 1, Body: []byte("k")}}})
-	s.do(func() { s.r.Expire(s.env, proposeTimer{}) })
+	s.do(func() { s.r.Expire(s.env, kit.FlushTimer{}) })
 	answered := func() bool {
 		return slices.ContainsFunc(s.answers(9), func(m smr.Message) bool { _, ok := m.(kit.ReadReplies); return ok })
 	}

@@ -12,7 +12,7 @@ import (
 // does not know all that earlier ones have decided and acknowledged.
 func (r *replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, m kit.ReadRequest) {
 	if r.lead.reads.Take(env, r.Cfg, from, m.Queries, max(r.commit, r.lead.start)) {
-		r.soon(env)
+		r.Soon(env)
 	}
 }
 

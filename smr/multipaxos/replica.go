@@ -61,7 +61,6 @@ type (
 	campaignTimer  struct{} // it is time to try to lead, or to try again
 	heartbeatTimer struct{}
 	quorumTimer    struct{} // the leader looks whether it still has a majority
-	proposeTimer   struct{} // the queued entries are proposed as one batch
 )
 
 // Times, as multiples of ReplicaConfig.RoundTrip, or of the present round trip where that is
@@ -86,7 +85,7 @@ func newReplica(cfg smr.ReplicaConfig) (*replica, error) {
 	r := &replica{Replica: base}
 	r.Follow(kit.Rules{
 		Load: r.load, Members: r.onMembers, Leaving: r.onRemoved,
-		Client: r.onClient, Peer: r.onPeer, Joins: r.learn, Timer: r.onTimer,
+		Client: r.onClient, Peer: r.onPeer, Joins: r.learn, Timer: r.onTimer, Batch: r.onBatch,
 		HandOver: r.handOver, Rest: r.restRules(),
 		Installed: r.onInstalled, Saved: r.onSaved, Status: r.status, Doubtful: r.applyDoubtful,
 	})
@@ -208,8 +207,6 @@ func (r *replica) onTimer(env *protocol.Env[smr.Message], t protocol.Timer) {
 		r.onHeartbeat(env)
 	case quorumTimer:
 		r.onQuorumCheck(env)
-	case proposeTimer:
-		r.onProposeTimer(env)
 	}
 }
 
