@@ -133,7 +133,7 @@ func newReplica(cfg smr.ReplicaConfig, o Options) (*replica, error) {
 	r.Follow(kit.Rules{
 		Load: r.load, Begin: r.onBegin, Members: r.maybeTakePart, Leaving: r.onLeaving,
 		Client: r.onClient, Other: r.onOther, Peer: r.onPeer, Timer: r.onTimer, Batch: r.flush, Flush: r.settle,
-		Installed: r.onInstalled, Saved: r.onSaved, Status: r.status,
+		Takes: r.takes, Installed: r.onInstalled, Saved: r.onSaved, Status: r.status,
 		Doubtful: r.applyDoubtful, Lull: r.lullRules(),
 	})
 	r.acceptor = newAcceptor()
@@ -183,10 +183,6 @@ func (r *replica) onOther(env *protocol.Env[smr.Message], from protocol.ID, msg 
 func (r *replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, letter kit.Letter) {
 	msg := letter.Msg
 	switch msg := msg.(type) {
-	case kit.SnapshotChunk:
-		r.onChunk(env, from, msg)
-	case kit.SnapshotWanted:
-		r.Transfers.OnWanted(env, from, msg)
 	case fetch:
 		r.onFetch(env, from, msg)
 	case decided:

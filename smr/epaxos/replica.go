@@ -101,7 +101,7 @@ func newReplica(cfg smr.ReplicaConfig) (*replica, error) {
 	r.Follow(kit.Rules{
 		Load: r.load, Begin: r.onBegin, Members: r.onMembers, Gone: r.gone,
 		Client: r.onClient, Peer: r.onPeer, Timer: r.onTimer, Batch: r.propose, Flush: r.flush,
-		Front: placeLayout.Length, Installed: r.onInstalled, Saved: r.onSaved, Status: r.status,
+		Takes: r.takes, Front: placeLayout.Length, Installed: r.onInstalled, Saved: r.onSaved, Status: r.status,
 		Doubtful: r.applyDoubtful,
 		Lull:     kit.LullRules{Idle: r.idle, Beat: tickTimer{}, Patience: r.lullPatience},
 	})
@@ -132,10 +132,6 @@ func (r *replica) flush(env *protocol.Env[smr.Message]) {
 // onPeer takes what replicas say to each other.
 func (r *replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, letter kit.Letter) {
 	switch msg := letter.Msg.(type) {
-	case kit.SnapshotChunk:
-		r.onChunk(env, from, msg)
-	case kit.SnapshotWanted:
-		r.Transfers.OnWanted(env, from, msg)
 	case fetch:
 		r.onFetch(env, from, msg)
 	case headed:

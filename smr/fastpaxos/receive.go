@@ -13,18 +13,10 @@ func (r *replica) onOther(env *protocol.Env[smr.Message], from protocol.ID, msg 
 	}
 }
 
-// onPeer takes what replicas say to each other. A sender that is no member any more is told so.
+// onPeer takes what replicas say to each other.
 func (r *replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, letter kit.Letter) {
-	if r.State.Removed(from) {
-		r.Admission.SendAhead(env, from, kit.Removed{})
-		return
-	}
 	msg := letter.Msg
 	switch m := msg.(type) {
-	case kit.SnapshotChunk:
-		r.TakeChunk(env, from, m, r.State.Applied())
-	case kit.SnapshotWanted:
-		r.Transfers.OnWanted(env, from, m)
 	case fetch:
 		r.onFetch(env, from, m)
 	case decided:

@@ -21,15 +21,7 @@ func (r *replica) onTick(env *protocol.Env[smr.Message]) {
 			m.Leads = append(m.Leads, led{l.index, l.promised, l.commit})
 		}
 	}
-	asks := r.Tempo.Asks()
-	for _, id := range r.others() {
-		if r.Admission.Speaks() {
-			r.Admission.SendAhead(env, id, m) // what is decided is on other disks too
-		}
-		if asks {
-			r.Tempo.Ask(env, id)
-		}
-	}
+	r.Beat(env, r.others(), m) // ahead of the disk: what is decided is on other disks too
 	if !r.Tempo.Beat(env.Now, beatEvery) {
 		return
 	}
@@ -65,13 +57,7 @@ func (r *replica) heartbeat(env *protocol.Env[smr.Message], l *track) {
 // others returns all who are told how far the replica is: members of now and of soon, and who has
 // asked.
 func (r *replica) others() []protocol.ID {
-	ids := slices.Concat(r.epoch.members, r.State.MemberIDs())
-	if len(ids) == 0 {
-		for _, m := range r.Cfg.Members {
-			ids = append(ids, m.ID)
-		}
-	}
-	return r.progress.Peers(r.Cfg.ID, ids...)
+	return r.progress.Peers(r.Cfg, slices.Concat(r.epoch.members, r.State.MemberIDs())...)
 }
 
 func (r *replica) onBeat(env *protocol.Env[smr.Message], from protocol.ID, m beat) {

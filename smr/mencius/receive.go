@@ -6,19 +6,10 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// onPeer takes what replicas say to each other. A sender that is no member any more, in whose epoch
-// nobody is, is told so.
+// onPeer takes what replicas say to each other.
 func (r *replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, letter kit.Letter) {
-	if r.State.Removed(from) && r.epoch.index(from) < 0 {
-		r.Admission.SendAhead(env, from, kit.Removed{})
-		return
-	}
 	msg := letter.Msg
 	switch m := msg.(type) {
-	case kit.SnapshotChunk:
-		r.TakeChunk(env, from, m, r.State.Applied())
-	case kit.SnapshotWanted:
-		r.Transfers.OnWanted(env, from, m)
 	case beat:
 		r.onBeat(env, from, m)
 	case fetch:

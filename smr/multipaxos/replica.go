@@ -87,7 +87,8 @@ func newReplica(cfg smr.ReplicaConfig) (*replica, error) {
 		Load: r.load, Members: r.onMembers, Leaving: r.onRemoved,
 		Client: r.onClient, Peer: r.onPeer, Joins: r.learn, Timer: r.onTimer, Batch: r.onBatch,
 		HandOver: r.handOver, Rest: r.restRules(),
-		Installed: r.onInstalled, Saved: r.onSaved, Status: r.status, Doubtful: r.applyDoubtful,
+		Takes: r.takes, Wanted: r.onSnapshotWanted, Installed: r.onInstalled, Saved: r.onSaved,
+		Status: r.status, Doubtful: r.applyDoubtful,
 	})
 	return r, nil
 }
@@ -156,13 +157,6 @@ func (r *replica) rematch() {
 
 // onPeer takes what replicas say to each other.
 func (r *replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, letter kit.Letter) {
-	// To send or to take a state is no vote: a replica whose disk may not vote does so, too.
-	switch msg := letter.Msg.(type) {
-	case kit.SnapshotChunk:
-		r.onChunk(env, from, msg)
-	case kit.SnapshotWanted:
-		r.onSnapshotWanted(env, from, letter.Disk, msg)
-	}
 	if !r.mayVote() {
 		return
 	}
