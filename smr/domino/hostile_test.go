@@ -16,7 +16,7 @@ import (
 func strange(rnd *rand.Rand, own kit.Incarnation) smr.Message {
 	between := []smr.Message{ // replicas
 		news{}, lacking{}, accept{}, prepare{}, promise{}, refusal{}, revoke{}, revoked{}, learned{}, fetch{}, decided{},
-		ask{}, latest{}, kit.SnapshotChunk{}, kit.SnapshotWanted{},
+		poll{}, polled{}, kit.SnapshotChunk{}, kit.SnapshotWanted{},
 	}
 	others := []smr.Message{
 		submit{}, vote{}, placed{}, outcome{}, ordered{},

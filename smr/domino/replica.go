@@ -218,10 +218,10 @@ func (r *replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, lette
 		r.onRevoked(env, from, msg)
 	case learned:
 		r.onLearned(from, msg)
-	case ask:
-		r.Admission.Send(env, from, latest{Round: msg.Round, Slot: r.latest()})
-	case latest:
-		r.onLatest(env, from, msg)
+	case poll:
+		r.Admission.Send(env, from, polled{Round: msg.Round, Slot: r.latest()})
+	case polled:
+		r.onPolled(env, from, msg)
 	}
 }
 

@@ -12,7 +12,7 @@ func (r *replica) idle() (mark uint64, ok bool) {
 		len(r.queue)+len(r.mine)+len(r.waiting)+len(r.fences)+len(r.reads.queue)+len(r.reads.polls) > 0 {
 		return 0, false
 	}
-	marks := []uint64{r.gen}
+	marks := []uint64{r.generation}
 	for p := range r.rows {
 		if w := &r.rows[p]; w.done < w.top() {
 			return 0, false

@@ -11,14 +11,14 @@ type replica struct {
 	kit.Replica
 	interferer Interferer // nil: everything conflicts
 
-	active  bool         // takes part
-	removed bool         // and only sends its state to others
-	gen     uint64       // how often the members have changed, from 1; 0 of one that joins and was told nothing yet
-	group   []smr.Member // of the generation, in order of their IDs
-	rows    []row        // of the group
-	index   conflictIndex
-	fences  []*instance // changes of the members that are not executed
-	stamp   uint64      // the highest that was heard of
+	active     bool         // takes part
+	removed    bool         // and only sends its state to others
+	generation uint64       // how often the members have changed, from 1; 0 of one that joins and was told nothing yet
+	group      []smr.Member // of the generation, in order of their IDs
+	rows       []row        // of the group
+	index      conflictIndex
+	fences     []*instance // changes of the members that are not executed
+	stamp      uint64      // the highest that was heard of
 
 	// What is executed up to the newest checkpoint: it is in the snapshot, and everything else
 	// comes after that checkpoint. Invariant: base <= onDisk <= stable <= done in each row.
@@ -143,14 +143,14 @@ func (r *replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, lette
 func (r *replica) onHeaded(env *protocol.Env[smr.Message], from protocol.ID, msg headed) {
 	h := msg.begin()
 	switch {
-	case h.Gen > r.gen:
+	case h.Generation > r.generation:
 		if !r.removed && r.ahead == 0 {
 			r.ahead = from
 			r.Admission.SendAhead(env, from, fetch{head: r.head()})
 			r.tick(env)
 		}
 		return
-	case h.Gen < r.gen:
+	case h.Generation < r.generation:
 		if _, late := msg.(news); !late || r.State.Removed(from) {
 			r.Admission.SendAhead(env, from, news{head: r.head(), Top: r.index.top.clone()})
 		}
@@ -199,7 +199,7 @@ func (r *replica) onInstances(env *protocol.Env[smr.Message], from protocol.ID, 
 	}
 }
 
-func (r *replica) head() head { return head{r.gen} }
+func (r *replica) head() head { return head{r.generation} }
 
 // others calls f with each other member.
 func (r *replica) others(f func(id protocol.ID)) {
@@ -227,7 +227,7 @@ func (r *replica) Broken(env *protocol.Env[smr.Message], from protocol.ID) {
 
 // maybeTakePart has a replica that was admitted take part.
 func (r *replica) maybeTakePart(env *protocol.Env[smr.Message]) {
-	if r.active || r.removed || r.gen == 0 || !r.Admission.Admitted() || r.position(r.Cfg.ID) < 0 {
+	if r.active || r.removed || r.generation == 0 || !r.Admission.Admitted() || r.position(r.Cfg.ID) < 0 {
 		return
 	}
 	r.active = true
@@ -247,7 +247,7 @@ func (r *replica) onMembers(env *protocol.Env[smr.Message]) {
 }
 
 func (r *replica) status(s *smr.Status) {
-	s.Ballot, s.Snapshot, s.LogSize = r.gen, r.snapshot, r.logged
+	s.Ballot, s.Snapshot, s.LogSize = r.generation, r.snapshot, r.logged
 	switch {
 	case r.removed:
 		s.Role = "removed"

@@ -40,8 +40,8 @@ func (r *replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, lette
 	case refusal:
 		r.onRefusal(env, m)
 		return
-	case follows:
-		r.onFollows(env, from, m)
+	case polled:
+		r.onPolled(env, from, m)
 		return
 	}
 	begun, ok := msg.(headed)
@@ -89,8 +89,8 @@ func (r *replica) onCoordinator(env *protocol.Env[smr.Message], from protocol.ID
 		r.onClose(m)
 	case accept:
 		r.onAccept(env, from, m)
-	case look:
-		r.Admission.SendAhead(env, from, follows{r.head(m.Era), m.Round, r.fastTop})
+	case poll:
+		r.Admission.SendAhead(env, from, polled{r.head(m.Era), m.Round, r.fastTop})
 	}
 }
 

@@ -22,9 +22,9 @@ type Progress struct {
 
 // Come is what another replica has told of itself.
 type Come struct {
-	Epoch   uint64 // of the group, where there are several
-	Applied smr.Slot
-	Age     int // beats
+	Generation uint64 // of the members, or the epoch, where that matters
+	Applied    smr.Slot
+	Age        int // beats
 }
 
 // Bounds on what is remembered of other replicas, in replicas, in beats, and in transfers; and how
@@ -44,9 +44,9 @@ func NewProgress(transfers *Transfers) Progress {
 }
 
 // Heard notes how far another replica has come.
-func (p *Progress) Heard(from protocol.ID, epoch uint64, applied smr.Slot) {
+func (p *Progress) Heard(from protocol.ID, generation uint64, applied smr.Slot) {
 	if _, known := p.heard[from]; known || len(p.heard) < maxProgress {
-		p.heard[from] = Come{Epoch: epoch, Applied: applied}
+		p.heard[from] = Come{Generation: generation, Applied: applied}
 	}
 }
 

@@ -31,7 +31,7 @@ func (r *replica) onTick(env *protocol.Env[smr.Message]) {
 			r.heartbeat(env, l)
 		}
 		r.watch(env)
-		r.lookAgain(env)
+		r.pollAgain(env)
 		r.soon(env)
 	}
 	ask := r.progress.Lags(env, r.State.Applied(), r.own >= 0, len(r.epoch.members) > 0, r.others())

@@ -63,7 +63,7 @@ func (r *replica) propose(env *protocol.Env[smr.Message]) {
 	if !r.active() {
 		return
 	}
-	r.askRound(env)
+	r.startPoll(env)
 	l := r.epoch.tracks[r.own]
 	if l.lead == nil {
 		return // it is taken back first
@@ -142,5 +142,5 @@ func (r *replica) onChange(env *protocol.Env[smr.Message], from protocol.ID, m k
 // upToDate tells whether a replica that waits to be added is in this epoch, and lacks little of it.
 func (r *replica) upToDate(_ *protocol.Env[smr.Message], id protocol.ID, _ kit.Incarnation) (ok bool, why string) {
 	p, heard := r.progress.Of(id)
-	return heard && epochNumber(p.Epoch) == r.epoch.number && p.Applied+window/4 >= r.State.Applied(), ""
+	return heard && epochNumber(p.Generation) == r.epoch.number && p.Applied+window/4 >= r.State.Applied(), ""
 }

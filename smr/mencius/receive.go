@@ -22,10 +22,10 @@ func (r *replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, lette
 		return
 	}
 	switch m := msg.(type) {
-	case look:
-		r.onLook(env, from, m)
-	case seen:
-		r.onSeen(env, from, m)
+	case poll:
+		r.onPoll(env, from, m)
+	case polled:
+		r.onPolled(env, from, m)
 	}
 	about, ok := msg.(ofTrack)
 	if !ok {

@@ -26,7 +26,7 @@ type replica struct {
 	queue   []kit.Entry       // what clients want and has no slot yet
 	mine    map[pos]kit.Entry // what was proposed in the own track and is not applied
 	reads   kit.Rounds
-	looked  int // beats since something was asked for reads
+	pollAge int // beats since something was asked for reads
 	early   map[wish]bool
 	changes []change // of the members, that are applied and come into force with the next epoch
 

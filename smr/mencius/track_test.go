@@ -151,7 +151,7 @@ func TestReadsWaitForTheNextEpoch(t *testing.T) {
 		r.Expire(env, kit.FlushTimer{})
 		disk.Write(env, 0)
 		r.epoch.last = last
-		r.Receive(env, 2, kit.Letter{Disk: 2, Msg: seen{Epoch: 1, Round: r.reads.Round()}})
+		r.Receive(env, 2, kit.Letter{Disk: 2, Msg: polled{Epoch: 1, Round: r.reads.Round()}})
 		answered := slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {
 			_, ok := e.Msg.(kit.ReadReplies)
 			return ok

@@ -158,7 +158,7 @@ func (r *replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg
 func (r *replica) onBatch(env *protocol.Env[smr.Message]) {
 	if r.role == leader {
 		r.propose(env)
-		r.askRound(env)
+		r.startPoll(env)
 	}
 }
 

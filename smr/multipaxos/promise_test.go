@@ -153,9 +153,9 @@ func TestOwnVoteWaitsForTheDisk(t *testing.T) {
 	}
 }
 
-// TestFollowsOfAnotherBallotConfirmsNothing: that a member followed in a ballot of the past says
+// TestPolledOfAnotherBallotConfirmsNothing: that a member followed in a ballot of the past says
 // nothing about who leads now. A read waits for word of this ballot.
-func TestFollowsOfAnotherBallotConfirmsNothing(t *testing.T) {
+func TestPolledOfAnotherBallotConfirmsNothing(t *testing.T) {
 	s := newScript(t)
 	b := s.campaign()
 	for _, id := range []protocol.ID{2, 3} {
@@ -174,13 +174,13 @@ func TestFollowsOfAnotherBallotConfirmsNothing(t *testing.T) {
 		t.Fatalf("round %d of questions", round)
 	}
 	for _, id := range []protocol.ID{2, 3, 4} {
-		s.receive(id, kit.Letter{Disk: kit.Incarnation(id), Msg: follows{Ballot: b - 1<<32, Round: round}})
+		s.receive(id, kit.Letter{Disk: kit.Incarnation(id), Msg: polled{Ballot: b - 1<<32, Round: round}})
 	}
 	if answered() {
 		t.Error("a read is answered by the word of members that followed in another ballot")
 	}
 	for _, id := range []protocol.ID{2, 3} {
-		s.receive(id, kit.Letter{Disk: kit.Incarnation(id), Msg: follows{Ballot: b, Round: round}})
+		s.receive(id, kit.Letter{Disk: kit.Incarnation(id), Msg: polled{Ballot: b, Round: round}})
 	}
 	if !answered() {
 		t.Error("a read is not answered though a majority follows")

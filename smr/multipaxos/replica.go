@@ -173,8 +173,8 @@ func (r *replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, lette
 		r.onPromise(env, from, msg)
 	case accepted:
 		r.onAccepted(env, from, letter.Disk, msg)
-	case follows:
-		r.onFollows(env, from, letter.Disk, msg)
+	case polled:
+		r.onPolled(env, from, letter.Disk, msg)
 	case missing:
 		r.onMissing(env, from, letter.Disk, msg)
 	case refusal:
