@@ -189,6 +189,7 @@ func (r *replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, m kit
 	}
 }
 
+// startPoll asks for all queries that have come by now.
 func (r *replica) startPoll(env *protocol.Env[smr.Message]) {
 	q := &r.reads
 	q.round++

@@ -66,7 +66,9 @@ func (r *replica) giveWay(l *track, first pos) {
 	}
 }
 
-// learn decides what a majority of the members has in a track, and goes on with the execution.
+// learn decides what a majority of the members has in a track, and goes on with the execution. The
+// owner tells its clients that their commands are durable before anything is executed: slots of
+// other tracks below may be undecided for long.
 func (r *replica) learn(env *protocol.Env[smr.Message], l *track) {
 	before := l.commit
 	l.advance(quorum.Majority(len(r.epoch.members)))
@@ -101,7 +103,8 @@ func (r *replica) onAccepted(env *protocol.Env[smr.Message], l *track, member in
 	r.learn(env, l)
 }
 
-// pump sends a member what it was not sent of a track, as much at a time as may be under way.
+// pump sends a member what it was not sent of a track, as much at a time as may be under way. It
+// waits for the replica's own disk, where leaders of other protocols do not: see extend.
 func (r *replica) pump(env *protocol.Env[smr.Message], l *track, member int) {
 	to := r.epoch.members[member]
 	if to == r.Cfg.ID {
@@ -118,7 +121,8 @@ func (r *replica) pump(env *protocol.Env[smr.Message], l *track, member int) {
 	}
 }
 
-// ackedBy returns how far a member is known to have a track.
+// ackedBy returns how far a member is known to have a track. What it has acknowledged in another
+// ballot says nothing of this one, but what is decided it has, or gets by asking for it (fetch).
 func (r *replica) ackedBy(l *track, member int) pos {
 	if a := l.acks[member]; a.ballot == l.promised {
 		return a.match

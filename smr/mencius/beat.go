@@ -41,7 +41,8 @@ func (r *replica) onTick(env *protocol.Env[smr.Message]) {
 	r.urgent = r.urgent || len(r.parts) > 0
 }
 
-// heartbeat asks those who have not answered for all of a track: something may be lost.
+// heartbeat asks those who have not answered for all of a track: something may be lost. An Accept
+// without items is answered with how far the member is, or with what it is missing.
 func (r *replica) heartbeat(env *protocol.Env[smr.Message], l *track) {
 	if l.lead == nil {
 		return
@@ -60,6 +61,9 @@ func (r *replica) others() []protocol.ID {
 	return r.progress.Peers(r.Cfg, slices.Concat(r.epoch.members, r.State.MemberIDs())...)
 }
 
+// onBeat takes how far another replica is, and what it leads. The own free slots below the last
+// command that the other has seen are skipped: that command waits for them, and the message that
+// would have told of it may be lost.
 func (r *replica) onBeat(env *protocol.Env[smr.Message], from protocol.ID, m beat) {
 	r.progress.Heard(from, uint64(m.Epoch), m.Applied)
 	if m.Epoch != r.epoch.number || !r.active() {

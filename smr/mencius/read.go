@@ -13,8 +13,8 @@ func (r *replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, m kit
 	r.reads.Take(env, r.Cfg, from, m.Queries, 0)
 }
 
-// startPoll asks the members how far they have seen commands, if there are queries that wait for it.
-// Those of an epoch that ends wait for the next.
+// startPoll asks the members how far they have seen commands, if there are queries that wait for
+// it. Those of an epoch that ends wait for the next.
 func (r *replica) startPoll(env *protocol.Env[smr.Message]) {
 	if r.epoch.last == 0 && r.reads.Next() {
 		r.sendPoll(env)

@@ -60,6 +60,8 @@ func (r *replica) onBegin(env *protocol.Env[smr.Message]) {
 	env.After(kit.UntilBeat(r.Cfg, env.Now, r.Times(beatEvery)), beatTimer{})
 }
 
+// load takes over the newest snapshot and the votes and promises behind it. What was decided is not
+// on disk: it follows from what a majority has, or others tell it.
 func (r *replica) load(
 	env *protocol.Env[smr.Message], log []protocol.Record[smr.Message],
 ) (blank bool, err error) {
@@ -101,6 +103,9 @@ func (r *replica) load(
 	return !ok && len(log) == 0, nil
 }
 
+// loadRecord takes over a record of the log. Those of an earlier epoch are left: all of its slots
+// are in the snapshot, and its tracks belong to other members. A part that does not follow what was
+// read is behind a cut, so it begins the track anew.
 func (r *replica) loadRecord(rec protocol.Record[smr.Message]) error {
 	switch m := rec.Msg.(type) {
 	case promiseRecord:
