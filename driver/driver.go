@@ -15,30 +15,6 @@ type (
 	Attempt = engine.Attempt
 )
 
-// What a transport implements: Transport at least.
-type (
-	// Transport carries an Operation's attempts.
-	Transport = engine.Transport
-	// BlockingTransport is a Transport whose Start returns when the attempt has ended.
-	BlockingTransport = engine.BlockingTransport
-	// Adopter is a Transport that need not copy predictions that nobody changes.
-	Adopter = engine.Adopter
-	// Asker is a Transport that tells predictors on whose behalf a call is made.
-	Asker = engine.Asker
-	// Comparer is a Transport that says more about which of its calls are the same.
-	Comparer = engine.Comparer
-	// Digester is a Transport that can tell requests and responses apart by a number.
-	Digester = engine.Digester
-	// Ender is a Transport whose calls fail in a way of their own if their context ends.
-	Ender = engine.Ender
-	// Keeper is a Transport that has to make the Operation its own before it is carried out.
-	Keeper = engine.Keeper
-	// PublicDigester is a Digester that can tell requests apart whoever makes them.
-	PublicDigester = engine.PublicDigester
-	// Releaser is a Transport that can let go of what only its attempts need.
-	Releaser = engine.Releaser
-)
-
 // Perform makes a call as a transport describes it, for the run that ctx belongs to: it returns a
 // predicted response at once if there is one, and the actual result otherwise. The value is shared
 // by runs and must not be changed. Without a run in ctx it panics: see InTask. The error is the

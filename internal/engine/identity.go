@@ -15,17 +15,11 @@ import (
 // is made anew. A run need not compare where it is sure to make the same call, see
 // spectree.Tree.Find: a function that was told the same does the same.
 
-// A Comparer is a Transport that says more about which of its calls are the same.
+// Comparer is driver.Comparer.
 type Comparer interface {
 	Transport
-	// SameCall compares with other, of an Operation of the same Identity, in what
-	// Identity cannot tell, such as options.
 	SameCall(other Transport) Sameness
-	// SameContext compares what the connection is known to look up in contexts of calls
-	// of this method. As long as that is not known, they are perhaps the same.
 	SameContext(a, b context.Context) Sameness
-	// Told reports whether Identity tells, or need not tell, what a context has under
-	// this key.
 	Told(key any) bool
 }
 

@@ -37,22 +37,11 @@ type Operation struct {
 	light *light // whose call it is, see Plainly
 }
 
-// Transport carries an Operation's attempts. Its methods are called without
-// locks held, but for those of Releaser and Ender: see there.
-type Transport interface {
-	// Start begins an attempt and returns at once, unless the transport is a BlockingTransport. The
-	// transport calls a.Finish exactly once. ctx carries the caller's values, outside of the task;
-	// it has the caller's deadline unless a.Speculative(). It ends when nobody wants the attempt
-	// any more, unless a resolver was set with a.OnResolve and not called yet: then the resolver is
-	// called instead.
+// Transport is driver.Transport, and the same type.
+type Transport = interface {
 	Start(ctx context.Context, a *Attempt)
-	// Equal says whether an actual response counts as the predicted one. It may
-	// run user code; a panic counts as "no".
 	Equal(prediction, actual any) bool
-	// Same says whether two predictions are the same value, exactly.
 	Same(a, b any) bool
-	// Accept makes a value offered as a prediction the engine's own: it checks
-	// the type and copies. It reports false for what cannot be a response.
 	Accept(prediction any) (any, bool)
 }
 
@@ -67,34 +56,27 @@ func (op *Operation) key() string {
 	return op.config().Name + "\x00" + op.Conn + "\x00" + op.Identity
 }
 
-// BlockingTransport is a Transport whose Start returns when the attempt has
-// ended. The engine calls it in a goroutine that has nothing else to do.
+// BlockingTransport is driver.BlockingTransport.
 type BlockingTransport interface {
 	Transport
 	Blocking()
 }
 
-// Ender is a Transport whose calls fail in a way of their own if their context ends.
+// Ender is driver.Ender.
 type Ender interface {
 	Transport
-	// Ended returns the error of a call whose code gave up, for the reason that err
-	// says. It wraps err. It may be called with the task's lock held: it must not
-	// block, and must not call the task.
 	Ended(err error) error
 }
 
-// Adopter is a Transport that need not copy predictions that nobody changes.
+// Adopter is driver.Adopter.
 type Adopter interface {
 	Transport
-	// Adopt is Accept for such a prediction.
 	Adopt(prediction any) (any, bool)
 }
 
-// An Asker is a Transport that tells predictors more about the call than its
-// context does: on whose behalf it is made.
+// Asker is driver.Asker.
 type Asker interface {
 	Transport
-	// Ask returns the context with which predictors are asked, and told the result.
 	Ask(ctx context.Context) context.Context
 }
 
@@ -107,22 +89,14 @@ func (op *Operation) asking(ctx context.Context) context.Context {
 	return ctx
 }
 
-// Keeper is a Transport that has to make the Operation its own before it can be
-// carried out or the caller goes on.
+// Keeper is driver.Keeper.
 type Keeper interface {
 	Transport
-	// Keep is called at most once, by Perform, in the caller's goroutine. It is
-	// not called for a call that was sent already, by an earlier run: then nothing
-	// uses the Operation once Perform has returned.
 	Keep()
 }
 
-// Releaser is a Transport that can let go of what only its attempts need.
+// Releaser is driver.Releaser.
 type Releaser interface {
 	Transport
-	// Release is called once the call has its result and its caller is known to be
-	// right: no attempt of it is made any more, and nobody learns from its Request,
-	// which may be nil from then on. It is called with the task's lock held: it must
-	// not block, and must not call the task.
 	Release()
 }

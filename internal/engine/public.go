@@ -1,13 +1,8 @@
 package engine
 
-// A PublicDigester is a Digester that can tell requests apart whoever makes them.
-// It lets a call site without predictors find out how often the last response to the
-// same request, of any caller, would have been the right one: whether it pays to
-// declare the responses public. Nobody is given another one's response for that:
-// digests are compared, and nothing else is kept.
+// PublicDigester is driver.PublicDigester.
 type PublicDigester interface {
 	Digester
-	// PublicDigest is equal for equal requests. 0: it cannot be told.
 	PublicDigest() uint64
 }
 

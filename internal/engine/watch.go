@@ -8,17 +8,10 @@ import (
 	"github.com/foresay/foresay/internal/usercode"
 )
 
-// A Digester is a Transport that can tell requests and responses apart by a
-// number. It lets a call site without predictors find out how often the last response
-// to the same request would have been the right one, without keeping responses.
+// Digester is driver.Digester.
 type Digester interface {
 	Transport
-	// RequestDigest is equal for calls whose responses may be compared: it tells
-	// requests apart, and on whose behalf they are made. 0: it cannot be told, which
-	// may be otherwise when the call has been made.
 	RequestDigest(ctx context.Context) uint64
-	// ResponseDigest is equal for responses that are equivalent. false: it cannot
-	// be told.
 	ResponseDigest(response any) (digest uint64, ok bool)
 }
 

@@ -228,8 +228,9 @@ func TestPartAtATime(t *testing.T) {
 		return []kit.Entry{{Kind: kit.Command, Client: 9, Session: 1, Seq: kit.Seq(k + 1), Command: make([]byte, size)}}
 	}
 	p := r.peers[2]
-	p.next, p.told, p.reported = r.acceptor.own.last()+1, r.acceptor.own.last(), r.acceptor.own.last()
-	first := p.next
+	p.told, p.out.has = r.acceptor.own.last(), r.acceptor.own.last()
+	p.out.Restart(r.acceptor.own.last() + 1)
+	first := p.out.Next()
 	for k := range items {
 		slot := above(r.learner.executed+smr.Slot(k+1)<<40, 1)
 		r.acceptor.own.add(item{Slot: slot, Answer: 1, Entries: large(k)})
@@ -246,23 +247,23 @@ func TestPartAtATime(t *testing.T) {
 		}
 		return sent
 	}
-	for parts := 0; p.reported < r.acceptor.own.last(); parts++ {
+	for parts := 0; p.out.has < r.acceptor.own.last(); parts++ {
 		if sent := take(); sent == 0 || sent > bound+kit.MessageBytes {
-			t.Fatalf("part %d has %d bytes; %d items are acknowledged", parts, sent, p.reported+1-first)
+			t.Fatalf("part %d has %d bytes; %d items are acknowledged", parts, sent, p.out.has+1-first)
 		}
 		if again := take(); again != 0 {
 			t.Fatalf("%d bytes are sent beyond the bound", again)
 		}
-		p.acked(p.next - 1)
+		p.out.acked(p.out.Next() - 1)
 	}
-	p.acked(r.acceptor.own.last() - 100)
+	p.out.acked(r.acceptor.own.last() - 100)
 	r.Broken(env, 2)
 	if sent := take(); sent < bound/2 || sent > bound+kit.MessageBytes {
 		t.Errorf("after the connection broke %d bytes are sent again", sent)
 	}
 
 	c := &r.coord
-	c.phase, c.flows = leading, map[protocol.ID]*flow{2: {next: 1}}
+	c.phase, c.flows = leading, map[protocol.ID]*flow{2: {Flow: kit.NewFlow[uint64](1)}}
 	c.sent = stream[closeSlots]{}
 	for k := range items {
 		c.sent.add(closeSlots{Items: []item{{Slot: smr.Slot(k + 1), Entries: large(k)}}})
@@ -283,8 +284,7 @@ func TestPartAtATime(t *testing.T) {
 		if sent == 0 || sent > bound+kit.MessageBytes {
 			t.Fatalf("%d bytes of decisions are under way; %d are acknowledged", sent, f.has)
 		}
-		f.has = f.next - 1
-		f.underway.Done(f.has)
+		f.acked(f.Next() - 1)
 	}
 }
 

@@ -123,7 +123,7 @@ func (r *replica) forget() {
 	needed := r.acceptor.own.last()
 	for _, id := range r.group {
 		if r.alive(id) {
-			needed = min(needed, r.peers[id].reported)
+			needed = min(needed, r.peers[id].out.has)
 		}
 	}
 	r.acceptor.forget(r.learner.executed, needed, r.tailBytes())
@@ -307,13 +307,11 @@ func (r *replica) sendState(env *protocol.Env[smr.Message], to protocol.ID) {
 	r.Transfers.Begin(env, to, out)
 }
 
-// onChunk takes a part of a snapshot. What it says is decided, whichever replica sends it.
-func (r *replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m kit.SnapshotChunk) {
-	if r.role == blank && !r.Cfg.Join && !r.Admission.Admitted() || m.Slot > maxSlot ||
-		!slices.Contains(r.others(), from) {
-		return
-	}
-	r.TakeChunk(env, from, m, r.learner.executed)
+// takes tells whether the replica takes a part of a snapshot. It has no-ops executed too, behind
+// what was applied last.
+func (r *replica) takes(from protocol.ID, part kit.SnapshotChunk) (has smr.Slot, ok bool) {
+	return r.learner.executed, (r.role != blank || r.Cfg.Join || r.Admission.Admitted()) && part.Slot <= maxSlot &&
+		slices.Contains(r.others(), from)
 }
 
 // onInstalled goes on from a snapshot. What was promised and accepted stays: it is an acceptor's

@@ -17,8 +17,8 @@ func codec() protocol.Codec[smr.Message] {
 		kit.Kind(69, revokeFields),
 		kit.Kind(70, revokedFields), wirefmt.NewEarlierKind[smr.Message](71, func(m learned) bool {
 			return len(m.Names) == 0
-		}, earlierLearnedFields), kit.Kind(72, fetchFields), kit.Kind(73, decidedFields), kit.Kind(74, askFields),
-		kit.Kind(75, latestFields),
+		}, earlierLearnedFields), kit.Kind(72, fetchFields), kit.Kind(73, decidedFields), kit.Kind(74, pollFields),
+		kit.Kind(75, polledFields),
 		kit.Kind(76, lackingFields), kit.Kind(77, newsFields), kit.Kind(78, learnedFields), kit.Kind(80, submitFields),
 		kit.Kind(81, voteFields), kit.Kind(82, placedFields),
 		kit.Kind(83, outcomeFields), kit.Kind(84, orderedFields), kit.Kind(85, probeFields),
@@ -142,11 +142,11 @@ func decidedFields(c *wirefmt.Coder, m *decided) {
 	itemsFields(c, &m.Items)
 }
 
-func askFields(c *wirefmt.Coder, m *ask) {
+func pollFields(c *wirefmt.Coder, m *poll) {
 	wirefmt.Uint(c, &m.Round)
 }
 
-func latestFields(c *wirefmt.Coder, m *latest) {
+func polledFields(c *wirefmt.Coder, m *polled) {
 	wirefmt.Uint(c, &m.Round)
 	wirefmt.Uint(c, &m.Slot)
 }

@@ -46,8 +46,8 @@ func messages() []smr.Message {
 		learned{closeSlots: known, Names: []name{{Index: 1, Lengths: []uint64{5000}, Sum: 9}}},
 		fetch{After: 2, Blank: true},
 		decided{Low: 2, High: 3, Executed: 4, Items: items},
-		ask{Round: 2},
-		latest{Round: 2, Slot: 3},
+		poll{Round: 2},
+		polled{Round: 2, Slot: 3},
 		submit{
 			Request: kit.Request{After: 63, Session: 3, Acked: 4,
 				Commands: []kit.RequestedCommand{{Seq: 5, Command: []byte("set")}, {Seq: 6, Brief: true}}},

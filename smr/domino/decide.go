@@ -24,13 +24,13 @@ func (r *replica) decide(env *protocol.Env[smr.Message], m closeSlots) {
 func (r *replica) pump(env *protocol.Env[smr.Message], id protocol.ID) {
 	c := &r.coord
 	f := c.flows[id]
-	f.next = max(f.next, c.sent.base+1)
-	for f.next <= c.sent.last() && !f.underway.Full(r.Cfg.MaxUnderwayBytes) {
+	f.Skip(c.sent.base)
+	for f.Next() <= c.sent.last() && !f.Full(r.Cfg.MaxUnderwayBytes) {
 		m := accept{
-			Ballot: c.ballot, Generation: r.State.Generation(), Base: c.sent.base, Through: c.sent.through, First: f.next,
+			Ballot: c.ballot, Generation: r.State.Generation(), Base: c.sent.base, Through: c.sent.through, First: f.Next(),
 		}
 		size := 0
-		for _, d := range c.sent.from(f.next) {
+		for _, d := range c.sent.from(m.First) {
 			n := 0
 			for _, i := range d.Items {
 				n += i.sizeBytes()
@@ -41,8 +41,7 @@ func (r *replica) pump(env *protocol.Env[smr.Message], id protocol.ID) {
 			m.Closes = append(m.Closes, d)
 			size += n
 		}
-		f.next += uint64(len(m.Closes))
-		f.underway.Sent(env.Now, f.next-1, len(m.Closes), size)
+		f.Sent(env.Now, m.First+uint64(len(m.Closes))-1, len(m.Closes), size)
 		r.Admission.Send(env, id, m)
 	}
 }
@@ -62,11 +61,7 @@ func (r *replica) tickFlows(env *protocol.Env[smr.Message]) {
 	least := c.sent.last()
 	for _, id := range r.group {
 		f := c.flows[id]
-		if f.next > f.has+1 {
-			if f.stalled++; f.stalled >= resendTicks {
-				f.rewind()
-			}
-		}
+		f.tick()
 		r.pump(env, id)
 		if r.alive(id) {
 			least = min(least, f.has)
@@ -136,12 +131,7 @@ func (r *replica) onAccepted(env *protocol.Env[smr.Message], p *peer, m news) {
 		r.onRefusal(env, refusal{Promised: m.Promised})
 	}
 	if f := r.coord.flows[p.id]; f != nil && r.coord.phase == leading && m.Promised == r.coord.ballot {
-		if m.Accepted > f.has || m.Accepted+1 >= f.next {
-			f.stalled = 0
-		}
-		// It may fall: an acceptor that has started anew counts from 0, and is sent all again.
-		f.has = m.Accepted
-		f.underway.Done(f.has)
+		f.acked(m.Accepted)
 		r.pump(env, p.id)
 	}
 	r.learnCloses()

@@ -49,21 +49,6 @@ type promised struct {
 
 func (p *promised) whole() bool { return p != nil && uint64(len(p.got)) == p.count }
 
-// flow is how far one acceptor is with the coordinator's decisions.
-type flow struct {
-	next    uint64
-	has     uint64
-	stalled int
-
-	underway kit.Underway
-}
-
-// rewind has all sent again that the acceptor has not said it has.
-func (f *flow) rewind() {
-	f.next, f.stalled = f.has+1, 0
-	f.underway.Forget()
-}
-
 // tickCoordinator looks whether there is a coordinator, and does what one has to do now and then.
 //
 // A coordinator that hears less than a majority steps down, as nothing it proposes can be decided.
@@ -292,7 +277,7 @@ func (r *replica) maybeLead(env *protocol.Env[smr.Message]) {
 	clear(c.busy)
 	clear(c.revoking)
 	for _, id := range r.group {
-		c.flows[id] = &flow{next: 1}
+		c.flows[id] = &flow{Flow: kit.NewFlow[uint64](1)}
 	}
 	for _, again := range merge(parts, r.learner.executed) {
 		for _, piece := range again.pieces() {

@@ -185,22 +185,23 @@ func (r *replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, m kit
 	}
 	q.next = append(q.next, read{from: from, queries: m.Queries})
 	if !q.asking {
-		r.ask(env)
+		r.startPoll(env)
 	}
 }
 
-func (r *replica) ask(env *protocol.Env[smr.Message]) {
+// startPoll asks for all queries that have come by now.
+func (r *replica) startPoll(env *protocol.Env[smr.Message]) {
 	q := &r.reads
 	q.round++
 	q.replies.Reset()
 	q.mark, q.asking, q.ticks = 0, true, 0
 	q.now, q.next = append(q.now, q.next...), nil
 	for _, id := range r.group {
-		r.Admission.SendAhead(env, id, ask{Round: q.round})
+		r.Admission.SendAhead(env, id, poll{Round: q.round})
 	}
 }
 
-func (r *replica) onLatest(env *protocol.Env[smr.Message], from protocol.ID, m latest) {
+func (r *replica) onPolled(env *protocol.Env[smr.Message], from protocol.ID, m polled) {
 	q := &r.reads
 	if !q.asking || m.Round != q.round || m.Slot > maxSlot {
 		return
@@ -216,7 +217,7 @@ func (r *replica) onLatest(env *protocol.Env[smr.Message], from protocol.ID, m l
 		q.marked = append(q.marked, w)
 	}
 	if q.now = nil; len(q.next) > 0 {
-		r.ask(env)
+		r.startPoll(env)
 	}
 }
 
@@ -224,7 +225,7 @@ func (r *replica) onLatest(env *protocol.Env[smr.Message], from protocol.ID, m l
 func (r *replica) tickReads(env *protocol.Env[smr.Message]) {
 	if q := &r.reads; q.asking {
 		if q.ticks++; q.ticks >= resendTicks && r.role == member {
-			r.ask(env)
+			r.startPoll(env)
 		}
 	}
 }
@@ -246,6 +247,6 @@ func (r *replica) answerReads(env *protocol.Env[smr.Message]) {
 		return true
 	})
 	if len(q.next) > 0 && !q.asking {
-		r.ask(env)
+		r.startPoll(env)
 	}
 }

@@ -16,7 +16,7 @@ import (
 func strange(rnd *rand.Rand, own kit.Incarnation) smr.Message {
 	between := []smr.Message{ // replicas
 		news{}, lacking{}, accept{}, prepare{}, promise{}, refusal{}, revoke{}, revoked{}, learned{}, fetch{}, decided{},
-		ask{}, latest{}, kit.SnapshotChunk{}, kit.SnapshotWanted{},
+		poll{}, polled{}, kit.SnapshotChunk{}, kit.SnapshotWanted{},
 	}
 	others := []smr.Message{
 		submit{}, vote{}, placed{}, outcome{}, ordered{},
@@ -109,8 +109,8 @@ func TestHostileMessages(t *testing.T) {
 			env.Begin(w.Clock(1) + time.Duration(rnd.IntN(1000))*time.Millisecond)
 			switch rnd.IntN(8) {
 			case 0:
-				n.Expire(env, []protocol.Timer{flushTimer{}, tickTimer{}, wakeTimer{}, campaignTimer{}, kit.FlushTimer{},
-					kit.TickTimer{}, probeTimer{}}[rnd.IntN(7)])
+				n.Expire(env, []protocol.Timer{tickTimer{}, wakeTimer{}, campaignTimer{}, kit.FlushTimer{},
+					kit.TickTimer{}, probeTimer{}}[rnd.IntN(6)])
 			case 1:
 				n.(protocol.Linked[smr.Message]).Broken(env, from)
 			default:

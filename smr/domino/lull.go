@@ -46,7 +46,7 @@ func (r *replica) nothingToDo() (mark uint64, ok bool) {
 			marks = append(marks, own)
 			continue
 		}
-		if !r.alive(id) || p.reported < own || p.pending.Count > p.have {
+		if !r.alive(id) || p.out.has < own || p.pending.Count > p.have {
 			return 0, false
 		}
 		marks = append(marks, p.have)
@@ -64,7 +64,7 @@ func (c *coordinator) nothingToDo() bool {
 // no claims are about to be told.
 func (r *replica) silent() bool {
 	c := &r.coord
-	if r.flushing {
+	if r.Batch.Waits() {
 		return false
 	}
 	for _, f := range c.flows { //pure:ok whether one lacks something, in any order

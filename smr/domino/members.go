@@ -3,6 +3,7 @@ package domino
 import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/kit"
 )
 
 // alive tells whether a member was heard recently.
@@ -68,7 +69,7 @@ func (r *replica) regroup(env *protocol.Env[smr.Message]) {
 		}
 		p := r.peers[m.ID]
 		if p == nil {
-			p = &peer{id: m.ID, holds: map[protocol.ID]have{}, meter: newMeter(r.opt), next: 1}
+			p = &peer{id: m.ID, holds: map[protocol.ID]have{}, meter: newMeter(r.opt), out: flow{Flow: kit.NewFlow[uint64](1)}}
 		}
 		keep[m.ID] = p
 	}

@@ -186,13 +186,13 @@ type (
 		Items    []item
 	}
 
-	// ask asks a replica for the highest slot in which it has accepted something: a Latest.
-	ask struct {
+	// poll asks a replica for the highest slot in which it has accepted something, for reads.
+	poll struct {
 		Round uint64
 	}
 
-	// latest answers an Ask.
-	latest struct {
+	// polled answers it.
+	polled struct {
 		Round uint64
 		Slot  smr.Slot
 	}

@@ -145,9 +145,9 @@ func (r *replica) known(i item, n name) (item, bool) {
 // onLacking sends a part of the stream again, whole what was asked for and by names what follows:
 // that has come from its client meanwhile, most often.
 func (r *replica) onLacking(env *protocol.Env[smr.Message], p *peer, m lacking) {
-	if m.Number > p.reported && m.Number < p.next {
-		p.next, p.told = m.Number, m.Number
-		p.underway.Forget()
+	if m.Number > p.out.has && m.Number < p.out.Next() {
+		p.told = m.Number
+		p.out.Restart(m.Number)
 		r.soon(env)
 	}
 }

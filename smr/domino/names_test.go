@@ -25,7 +25,8 @@ func TestVotesNameLargeCommands(t *testing.T) {
 	}
 	own, other, unknown, changed := entry(1, 'a'), entry(2, 'b'), entry(3, 'c'), entry(4, 'd')
 	p := r.peers[2]
-	p.next, p.told = 8, 7
+	p.out.Restart(8)
+	p.told = 7
 	told := news{First: 7, Items: []item{own, own, other, unknown}}
 	r.name(p, &told)
 	if len(told.Names) != 3 || told.Items[0].Entries[0].Command == nil || told.Items[1].Entries[0].Command != nil ||
@@ -63,18 +64,19 @@ func TestVotesNameLargeCommands(t *testing.T) {
 		t.Error("takes another command than the one that was voted for")
 	}
 
-	p.reported, p.next, p.told = 5, 9, 8
+	p.out.has, p.told = 5, 8
+	p.out.Restart(9)
 	r.onLacking(env, p, lacking{Number: 7})
-	if p.next != 7 {
-		t.Errorf("sends the stream again from number %d, want 7", p.next)
+	if p.out.Next() != 7 {
+		t.Errorf("sends the stream again from number %d, want 7", p.out.Next())
 	}
 	again := news{First: 7, Items: []item{own, other}}
 	if r.name(p, &again); len(again.Names) != 1 || again.Names[0].Index != 1 {
 		t.Errorf("sends all but %d of two votes whole, want only the one that was asked for", len(again.Names))
 	}
 	for _, wrong := range []uint64{5, 9, 1 << 60} {
-		if r.onLacking(env, p, lacking{Number: wrong}); p.next != 7 {
-			t.Errorf("asked for number %d, sends from %d", wrong, p.next)
+		if r.onLacking(env, p, lacking{Number: wrong}); p.out.Next() != 7 {
+			t.Errorf("asked for number %d, sends from %d", wrong, p.out.Next())
 		}
 	}
 }

@@ -33,20 +33,19 @@ func (r *replica) flush(env *protocol.Env[smr.Message]) {
 	}
 	for _, id := range r.group {
 		p := r.peers[id]
-		p.next = max(p.next, a.own.base+1)
+		p.out.Skip(a.own.base)
 		m := news
 		// Claims are sent in any case: all tracks have to pass a slot before it is executed, so a
 		// replica that has nothing to say holds the others up until it says so.
 		for m.Items = r.fitting(p); ; m.Items = r.fitting(p) {
-			m.First, m.Names = p.next, nil
-			p.next += uint64(len(m.Items))
+			m.First, m.Names = p.out.Next(), nil
 			r.name(p, &m)
-			if len(m.Items) > 0 {
-				p.underway.Sent(env.Now, p.next-1, len(m.Items), sizeOf(m.Items))
+			if n := len(m.Items); n > 0 {
+				p.out.Sent(env.Now, m.First+uint64(n)-1, n, sizeOf(m.Items))
 			}
 			r.Admission.Send(env, id, m)
-			p.told = max(p.told, p.next-1)
-			if len(m.Items) == 0 || p.next > a.own.last() {
+			p.told = max(p.told, p.out.Next()-1)
+			if len(m.Items) == 0 || p.out.Next() > a.own.last() {
 				break
 			}
 		}
@@ -55,10 +54,10 @@ func (r *replica) flush(env *protocol.Env[smr.Message]) {
 
 // fitting returns the items of the own stream that a member is to be sent in the next message.
 func (r *replica) fitting(p *peer) []item {
-	if p.underway.Full(r.Cfg.MaxUnderwayBytes) {
+	if p.out.Full(r.Cfg.MaxUnderwayBytes) {
 		return nil
 	}
-	items := r.acceptor.own.from(p.next)
+	items := r.acceptor.own.from(p.out.Next())
 	n := fit(items)
 	return items[:n:n]
 }
@@ -99,8 +98,8 @@ func (r *replica) onNews(env *protocol.Env[smr.Message], p *peer, m news) {
 		old := p.holds[h.Owner]
 		p.holds[h.Owner] = have{h.Owner, max(old.Count, h.Count), max(old.Revoked, h.Revoked)}
 		if h.Owner == r.Cfg.ID {
-			p.acked(h.Count)
-			if p.next <= r.acceptor.own.last() {
+			p.out.acked(h.Count)
+			if p.out.Next() <= r.acceptor.own.last() {
 				r.soon(env)
 			}
 			// What is proposed in revoked slots is lost, so the next proposal is above them. The
@@ -117,30 +116,10 @@ func (p *peer) claim(c claims) {
 	p.claims.Count = max(p.claims.Count, min(c.Count, p.have))
 }
 
-// acked notes how far a member has the own stream. One that has started anew has less than it had.
-func (p *peer) acked(count uint64) {
-	if count > p.reported || count+1 >= p.next {
-		p.stalled = 0
-	}
-	p.reported = count
-	p.underway.Done(count)
-}
-
-// rewind has all sent again that the member has not said it has.
-func (p *peer) rewind() {
-	p.next, p.stalled = p.reported+1, 0
-	p.underway.Forget()
-}
-
 // tickStreams sends again what members have not said that they have.
 func (r *replica) tickStreams() {
 	for _, id := range r.group {
-		p := r.peers[id]
-		if p.next <= p.reported+1 {
-			p.stalled = 0
-		} else if p.stalled++; p.stalled >= resendTicks {
-			p.rewind()
-		}
+		r.peers[id].out.tick()
 	}
 }
 
@@ -148,7 +127,7 @@ func (r *replica) tickStreams() {
 // claims holds all the same: it says of what part of its stream.
 func (r *replica) Broken(env *protocol.Env[smr.Message], from protocol.ID) {
 	if p := r.peers[from]; p != nil && r.role == member {
-		p.rewind()
+		p.out.rewind()
 		r.coord.again(r, p)
 		r.soon(env)
 	}

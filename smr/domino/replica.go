@@ -54,13 +54,11 @@ type replica struct {
 	progress smr.Slot      // what was executed when execution last went on
 	stuck    int           // ticks since then
 
-	probed   uint64 // how long the own stream was at the last probe
-	pinged   uint64 // and at the last Ping
-	quiet    int    // probes since it was shorter
-	flushing bool
-	flushed  time.Duration
-	wake     smr.Slot // what the wake timer waits for, 0 if it is not set
-	time     timekeeper
+	probed uint64   // how long the own stream was at the last probe
+	pinged uint64   // and at the last Ping
+	quiet  int      // probes since it was shorter
+	wake   smr.Slot // what the wake timer waits for, 0 if it is not set
+	time   timekeeper
 }
 
 // peer is a member as others see it, or the replica itself: it sends itself what it sends to
@@ -80,16 +78,12 @@ type peer struct {
 	fresh    bool          // it was started again, and does not know whether the group was at work meanwhile
 	shown    time.Duration // what its clock showed then
 
-	next     uint64 // of the own stream, to be sent
-	told     uint64 // the last one that was ever sent
-	reported uint64 // of it, what the peer said last that it has
-	stalled  int    // ticks since it had more of what was sent
-	underway kit.Underway
+	out  flow   // of the own stream
+	told uint64 // the last one of it that was ever sent
 }
 
 // The timers of a replica.
 type (
-	flushTimer    struct{} // what came up is told to the others together
 	tickTimer     struct{}
 	wakeTimer     struct{} // the clock passes a slot that is in use
 	campaignTimer struct{}
@@ -138,8 +132,8 @@ func newReplica(cfg smr.ReplicaConfig, o Options) (*replica, error) {
 	r.State.KeepApplied()
 	r.Follow(kit.Rules{
 		Load: r.load, Begin: r.onBegin, Members: r.maybeTakePart, Leaving: r.onLeaving,
-		Client: r.onClient, Other: r.onOther, Peer: r.onPeer, Timer: r.onTimer, Flush: r.settle,
-		Installed: r.onInstalled, Saved: r.onSaved, Status: r.status,
+		Client: r.onClient, Other: r.onOther, Peer: r.onPeer, Timer: r.onTimer, Batch: r.flush, Flush: r.settle,
+		Takes: r.takes, Installed: r.onInstalled, Saved: r.onSaved, Status: r.status,
 		Doubtful: r.applyDoubtful, Lull: r.lullRules(),
 	})
 	r.acceptor = newAcceptor()
@@ -189,10 +183,6 @@ func (r *replica) onOther(env *protocol.Env[smr.Message], from protocol.ID, msg 
 func (r *replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, letter kit.Letter) {
 	msg := letter.Msg
 	switch msg := msg.(type) {
-	case kit.SnapshotChunk:
-		r.onChunk(env, from, msg)
-	case kit.SnapshotWanted:
-		r.Transfers.OnWanted(env, from, msg)
 	case fetch:
 		r.onFetch(env, from, msg)
 	case decided:
@@ -228,18 +218,15 @@ func (r *replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, lette
 		r.onRevoked(env, from, msg)
 	case learned:
 		r.onLearned(from, msg)
-	case ask:
-		r.Admission.Send(env, from, latest{Round: msg.Round, Slot: r.latest()})
-	case latest:
-		r.onLatest(env, from, msg)
+	case poll:
+		r.Admission.Send(env, from, polled{Round: msg.Round, Slot: r.latest()})
+	case polled:
+		r.onPolled(env, from, msg)
 	}
 }
 
 func (r *replica) onTimer(env *protocol.Env[smr.Message], t protocol.Timer) {
 	switch t.(type) {
-	case flushTimer:
-		r.flushing, r.flushed = false, env.Now
-		r.flush(env)
 	case tickTimer:
 		r.onTick(env)
 	case probeTimer:
@@ -265,12 +252,10 @@ func (r *replica) settle(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// soon tells the others what is new when what comes up at the same time is there too: a message for
-// each vote would cost more than the votes.
+// soon has the others told what is new. A message for each vote would cost more than the votes.
 func (r *replica) soon(env *protocol.Env[smr.Message]) {
-	if !r.flushing && r.role == member {
-		r.flushing = true
-		env.After(kit.Pace(env.Now, r.flushed, r.Cfg.RoundTrip), flushTimer{})
+	if r.role == member {
+		r.Soon(env)
 	}
 }
 

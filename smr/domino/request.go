@@ -252,29 +252,27 @@ func (r *replica) onEcho(env *protocol.Env[smr.Message], from protocol.ID, m ech
 }
 
 // onChange takes a change of the members, which only the coordinator makes, in the control track. A
-// new member is brought up to date first: until it is, it would only make majorities larger.
+// new member is brought up to date first.
 func (r *replica) onChange(env *protocol.Env[smr.Message], from protocol.ID, m kit.ChangeRequest) {
 	r.Desk.Meet(env, m.Change)
 	if r.coord.phase != leading {
 		r.redirect(env, from)
 		return
 	}
-	id := m.Change.Add.ID
-	_, isMember := r.State.Member(id)
-	_, there := r.Admission.Joiner(id)
-	reason := ""
-	switch {
-	case m.Change.Remove != 0 || isMember || r.State.Removed(id) || !there:
-	case len(r.group) >= maxMembers:
-		reason = fmt.Sprintf("the group has %d members, which is as many as can be", maxMembers)
-	case r.coord.joiner != id || r.coord.joined+r.ahead(horizonLeft) < r.learner.executed:
-		reason = fmt.Sprintf("replica %d is being brought up to date", id)
-	}
-	if reason != "" {
-		env.SendAhead(from, kit.NotYet{Session: m.Session, Seq: m.Seq, Reason: reason})
+	if reason := r.Desk.Behind(env, m.Change, r.upToDate); reason != "" {
+		env.SendAhead(from, m.NotYet(reason))
 		return
 	}
-	r.coord.changes = r.Desk.TakeChange(env, from, m, r.Admission, r.coord.changes)
+	r.coord.changes = r.Desk.TakeChange(env, from, m, r.coord.changes)
+}
+
+// upToDate tells whether a replica that waits to be added was the last one that asked what was
+// executed, and lacked little of it.
+func (r *replica) upToDate(_ *protocol.Env[smr.Message], id protocol.ID, _ kit.Incarnation) (ok bool, why string) {
+	if len(r.group) >= maxMembers {
+		return false, fmt.Sprintf("the group has %d members, which is as many as can be", maxMembers)
+	}
+	return r.coord.joiner == id && r.coord.joined+r.ahead(horizonLeft) >= r.learner.executed, ""
 }
 
 // leader returns who coordinates, as far as the replica knows, 0 for nobody.

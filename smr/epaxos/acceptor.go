@@ -175,5 +175,5 @@ func (r *replica) learn(env *protocol.Env[smr.Message], i *instance) {
 func (r *replica) again(env *protocol.Env[smr.Message], p *proposal) {
 	r.queue = append(r.queue, p.entries...)
 	r.reads.queue = append(r.reads.queue, p.reads...)
-	r.soon(env)
+	r.Soon(env)
 }

@@ -29,7 +29,7 @@ func TestInstancesSurviveRestart(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		var disk smrtest.Disk
 		r, env := onDisk(t, &disk)
-		own := head{Gen: r.gen}
+		own := r.head()
 		for n := range uint64(1 + rnd.IntN(25)) {
 			id := instanceID{1, 1 + uint64(rnd.IntN(6))}
 			b, deps := kit.NewBallot(kit.Ballot(rnd.IntN(4))<<32, 1), deps{id.Index - 1, 0, 0}
@@ -65,9 +65,9 @@ func TestNoVoteBelowPromise(t *testing.T) {
 	var disk smrtest.Disk
 	r, env := onDisk(t, &disk)
 	id := instanceID{1, 1}
-	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: recover{head: head{Gen: r.gen}, ID: id, Ballot: kit.NewBallot(0, 3)}})
+	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: recover{head: r.head(), ID: id, Ballot: kit.NewBallot(0, 3)}})
 	disk.Write(env, 0)
-	r.Receive(env, 1, kit.Letter{Disk: 1, Msg: preAccept{head: head{Gen: r.gen}, ID: id, Cmd: workOn("c", "k"),
+	r.Receive(env, 1, kit.Letter{Disk: 1, Msg: preAccept{head: r.head(), ID: id, Cmd: workOn("c", "k"),
 		Deps: make(deps, 3)}})
 	refused := slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {
 		_, ok := kit.Inside(e.Msg).(refusal)
@@ -84,7 +84,7 @@ func TestAcceptorAddsNothingOfTheRow(t *testing.T) {
 	var disk smrtest.Disk
 	r, env := onDisk(t, &disk)
 	for _, index := range []uint64{2, 1} {
-		m := preAccept{head: head{Gen: r.gen}, ID: instanceID{1, index}, Cmd: workOn("c", "k"), Deps: deps{index - 1, 0, 0}}
+		m := preAccept{head: r.head(), ID: instanceID{1, index}, Cmd: workOn("c", "k"), Deps: deps{index - 1, 0, 0}}
 		r.Receive(env, 1, kit.Letter{Disk: 1, Msg: m})
 		if i := r.find(m.ID); !slices.Equal(i.deps, m.Deps) {
 			t.Errorf("%v depends on %v, want %v", m.ID, i.deps, m.Deps)
@@ -98,10 +98,10 @@ func TestValidateNotesTheProposal(t *testing.T) {
 	var disk smrtest.Disk
 	r, env := onDisk(t, &disk)
 	c := instanceID{1, 1}
-	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: validate{head: head{Gen: r.gen}, ID: c, Ballot: kit.NewBallot(0, 3),
+	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: validate{head: r.head(), ID: c, Ballot: kit.NewBallot(0, 3),
 		Cmd: workOn("c", "k"), Deps: make(deps, 3)}})
 	disk.Write(env, 0)
-	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: preAccept{head: head{Gen: r.gen}, ID: instanceID{3, 1},
+	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: preAccept{head: r.head(), ID: instanceID{3, 1},
 		Cmd: workOn("dd", "k"), Deps: make(deps, 3)}})
 	if d := r.find(instanceID{3, 1}).deps; !d.has(r.find(c)) {
 		t.Errorf("a command that conflicts depends on %v, want on %v too", d, c)
@@ -114,7 +114,7 @@ func TestCausalBound(t *testing.T) {
 	r, env := onDisk(t, &disk)
 	r.Receive(env, 77, kit.Request{After: 100, Session: 1, Acked: 1,
 		Commands: []kit.RequestedCommand{{Seq: 1, Command: set("v", "k")}}})
-	r.Expire(env, proposeTimer{})
+	r.Expire(env, kit.FlushTimer{})
 	if i := r.find(instanceID{2, 1}); i.cmd == nil || i.cmd.Stamp <= 100 {
 		t.Errorf("the command is %+v, want its stamp above 100", i.cmd)
 	}
@@ -128,7 +128,7 @@ func TestLackingIsAnsweredInParts(t *testing.T) {
 	var disk smrtest.Disk
 	r, env := onDisk(t, &disk)
 	r.Cfg.MaxUnderwayBytes = bound
-	own := head{Gen: r.gen}
+	own := r.head()
 	for k := range uint64(instances) {
 		c := workOn("c", "k")
 		c.Entries[0].Command = make([]byte, size)

@@ -134,12 +134,12 @@ func (r *replica) fetch(env *protocol.Env[smr.Message], from protocol.ID) {
 func (r *replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m fetch) {
 	_, member := r.State.Member(from)
 	switch {
-	case r.gen == 0 || !member && !r.State.Removed(from):
+	case r.generation == 0 || !member && !r.State.Removed(from):
 		return
-	case m.Gen < r.gen:
+	case m.Generation < r.generation:
 		r.startTransfer(env, from)
 		return
-	case m.Gen > r.gen || !r.active:
+	case m.Generation > r.generation || !r.active:
 		return
 	}
 	left := kit.MessageBytes
@@ -181,10 +181,7 @@ func (r *replica) startTransfer(env *protocol.Env[smr.Message], to protocol.ID) 
 	r.tick(env)
 }
 
-// onChunk takes a part of a snapshot, if the replica is to take part.
-func (r *replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m kit.SnapshotChunk) {
-	if r.removed || !r.active && r.gen > 0 && !r.Admission.Admitted() && !r.Cfg.Join {
-		return
-	}
-	r.TakeChunk(env, from, m, r.State.Applied())
+// takes tells whether the replica takes a snapshot: if it is to take part.
+func (r *replica) takes(protocol.ID, kit.SnapshotChunk) (has smr.Slot, ok bool) {
+	return r.State.Applied(), !r.removed && (r.active || r.generation == 0 || r.Admission.Admitted() || r.Cfg.Join)
 }

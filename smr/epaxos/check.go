@@ -4,7 +4,7 @@ import "fmt"
 
 // Check returns what is wrong with the replica, or nil.
 func (r *replica) Check() error {
-	if r.removed || r.Over() || r.gen == 0 {
+	if r.removed || r.Over() || r.generation == 0 {
 		return nil
 	}
 	if len(r.rows) != len(r.group) || len(r.stable) != len(r.group) {

@@ -21,7 +21,7 @@ func codec() protocol.Codec[smr.Message] {
 }
 
 func headFields(c *wirefmt.Coder, m *head) {
-	wirefmt.Uint(c, &m.Gen)
+	wirefmt.Uint(c, &m.Generation)
 }
 
 func idFields(c *wirefmt.Coder, m *instanceID) {

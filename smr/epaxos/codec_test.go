@@ -14,7 +14,7 @@ import (
 
 // messages are of all kinds that nodes send or record.
 func messages() []smr.Message {
-	h := head{Gen: 2}
+	h := head{Generation: 2}
 	id := instanceID{Row: 3, Index: 1 << 40}
 	deps := deps{4, 0, 1 << 50}
 	work := &command{Kind: work, Stamp: 9, Entries: []kit.Entry{
@@ -73,7 +73,7 @@ func FuzzCodec(f *testing.F) { wiretest.Fuzz(f, codec(), messages()) }
 // TestLayouts tests what is in front of snapshots.
 func TestLayouts(t *testing.T) {
 	wiretest.Layouts(t, wiretest.Sample("place", placeLayout, place{
-		gen: 3, taken: 300, stamp: 7, checkpoint: instanceID{Row: 2, Index: 9}, stable: deps{5, 0, 300},
+		generation: 3, taken: 300, stamp: 7, checkpoint: instanceID{Row: 2, Index: 9}, stable: deps{5, 0, 300},
 		sessions: sessionAges{opened: 4, used: map[kit.SessionID]uint64{1: 300, 400: 2}}, stateBytes: 500,
 	}, cmp.AllowUnexported(place{}, sessionAges{})))
 }

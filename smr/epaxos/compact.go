@@ -16,8 +16,8 @@ import (
 // The rows are empty: no vote of the old members may count for an instance of the new ones. The
 // members A, B, C and then A, D, E have majorities without a replica in common, B, C and D, E: one
 // instance of A's could be decided twice.
-func (r *replica) beginGeneration(gen uint64) {
-	r.gen, r.group = gen, r.State.Members()
+func (r *replica) beginGeneration(number uint64) {
+	r.generation, r.group = number, r.State.Members()
 	n := len(r.group)
 	r.rows, r.index, r.fences = make([]row, n), newConflictIndex(n), nil
 	r.stable, r.reach, r.checkpoint, r.taken = make(deps, n), make(deps, n), instanceID{}, 0
@@ -34,7 +34,7 @@ func (r *replica) beginGeneration(gen uint64) {
 // execute the change at different moments would take different parts of what follows into the next
 // generation.
 func (r *replica) endGeneration(env *protocol.Env[smr.Message]) {
-	r.beginGeneration(r.gen + 1)
+	r.beginGeneration(r.generation + 1)
 	r.active, r.ahead = false, 0
 	r.rewrite(env)
 	r.proposeAgain(env)
@@ -183,23 +183,23 @@ func (r *replica) image() ([]byte, error) {
 // front returns what an image has in front of the state. The state's size is 0 if it is not known.
 func (r *replica) front(stateBytes int) place {
 	return place{
-		gen: r.gen, taken: r.taken, stamp: r.stamp, checkpoint: r.checkpoint, stable: r.stable, sessions: r.sessions,
-		stateBytes: uint64(stateBytes),
+		generation: r.generation, taken: r.taken, stamp: r.stamp, checkpoint: r.checkpoint, stable: r.stable,
+		sessions: r.sessions, stateBytes: uint64(stateBytes),
 	}
 }
 
 // place is what an image says beside the state.
 type place struct {
-	gen, taken, stamp uint64
-	checkpoint        instanceID
-	stable            deps
-	sessions          sessionAges
-	stateBytes        uint64 // 0 if the size was not known
+	generation, taken, stamp uint64
+	checkpoint               instanceID
+	stable                   deps
+	sessions                 sessionAges
+	stateBytes               uint64 // 0 if the size was not known
 }
 
 var placeLayout = wirefmt.NewLayout("epaxos: image", func(c *wirefmt.Coder, p *place) {
 	wirefmt.Version(c, imageVersion)
-	wirefmt.Uint(c, &p.gen)
+	wirefmt.Uint(c, &p.generation)
 	wirefmt.Uint(c, &p.taken)
 	wirefmt.Uint(c, &p.stamp)
 	idFields(c, &p.checkpoint)
@@ -221,9 +221,9 @@ func (r *replica) place(front []byte) (place, error) {
 	if err != nil {
 		return place{}, err
 	}
-	if len(p.stable) != len(r.State.Members()) || p.gen == 0 {
-		return place{}, fmt.Errorf("image of generation %d has %d rows, and the group %d members", p.gen, len(p.stable),
-			len(r.State.Members()))
+	if len(p.stable) != len(r.State.Members()) || p.generation == 0 {
+		return place{}, fmt.Errorf("image of generation %d has %d rows, and the group %d members", p.generation,
+			len(p.stable), len(r.State.Members()))
 	}
 	return p, nil
 }
@@ -262,7 +262,7 @@ func (r *replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr
 		if err != nil {
 			return false, err
 		}
-		r.beginGeneration(p.gen)
+		r.beginGeneration(p.generation)
 		r.resume(p)
 		for k := range r.rows {
 			r.rows[k].forget(p.stable[k])
@@ -345,8 +345,8 @@ func (r *replica) onInstalled(env *protocol.Env[smr.Message], s *kit.Arrived) er
 	if err != nil {
 		return err
 	}
-	if p.gen != r.gen {
-		r.beginGeneration(p.gen)
+	if p.generation != r.generation {
+		r.beginGeneration(p.generation)
 		r.active = false
 		r.resume(p)
 		r.proposeInstalled(env)

@@ -45,9 +45,9 @@ func (r *replica) execute(env *protocol.Env[smr.Message]) {
 		return
 	}
 	r.executing = true
-	gen := r.gen
+	before := r.generation
 	r.pass++
-	for len(r.woken) > 0 && r.gen == gen {
+	for len(r.woken) > 0 && r.generation == before {
 		i := r.woken[0]
 		r.woken = r.woken[1:]
 		if i.decided() && !i.executed {
@@ -55,7 +55,7 @@ func (r *replica) execute(env *protocol.Env[smr.Message]) {
 		}
 	}
 	r.executing = false
-	if r.gen != gen {
+	if r.generation != before {
 		r.woken = nil
 		r.execute(env)
 	}
@@ -69,7 +69,7 @@ func (r *replica) execute(env *protocol.Env[smr.Message]) {
 func (r *replica) executeFrom(env *protocol.Env[smr.Message], root *instance) {
 	s := &search{root: root, seen: make([]uint64, len(r.rows)), open: make([]uint64, len(r.rows))}
 	s.push(root)
-	gen := r.gen
+	before := r.generation
 	for len(s.frames) > 0 {
 		f := &s.frames[len(s.frames)-1]
 		o := r.nextDependency(s, f)
@@ -84,7 +84,7 @@ func (r *replica) executeFrom(env *protocol.Env[smr.Message], root *instance) {
 		default:
 			s.push(o)
 		}
-		if r.gen != gen {
+		if r.generation != before {
 			return
 		}
 	}

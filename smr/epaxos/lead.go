@@ -44,15 +44,6 @@ type attempt struct {
 	recovery
 }
 
-// soon proposes what is queued when all that has come up by now was taken, so that it travels
-// together.
-func (r *replica) soon(env *protocol.Env[smr.Message]) {
-	if !r.proposing {
-		r.proposing = true
-		env.After(kit.Pace(env.Now, r.proposed, r.Cfg.RoundTrip), proposeTimer{})
-	}
-}
-
 // propose proposes what is queued.
 func (r *replica) propose(env *protocol.Env[smr.Message]) {
 	for r.active && len(r.queue) > 0 && len(r.mine) < maxInFlight {

@@ -83,7 +83,7 @@ type (
 	// head is what all messages between replicas begin with: the generation of the group. It ends
 	// with a change of the members; its instances mean nothing in another one.
 	head struct {
-		Gen uint64
+		Generation uint64
 	}
 
 	// preAccept proposes a command with what it depends on as far as its proposer knows.

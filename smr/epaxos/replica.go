@@ -1,8 +1,6 @@
 package epaxos
 
 import (
-	"time"
-
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/kit"
@@ -13,14 +11,14 @@ type replica struct {
 	kit.Replica
 	interferer Interferer // nil: everything conflicts
 
-	active  bool         // takes part
-	removed bool         // and only sends its state to others
-	gen     uint64       // how often the members have changed, from 1; 0 of one that joins and was told nothing yet
-	group   []smr.Member // of the generation, in order of their IDs
-	rows    []row        // of the group
-	index   conflictIndex
-	fences  []*instance // changes of the members that are not executed
-	stamp   uint64      // the highest that was heard of
+	active     bool         // takes part
+	removed    bool         // and only sends its state to others
+	generation uint64       // how often the members have changed, from 1; 0 of one that joins and was told nothing yet
+	group      []smr.Member // of the generation, in order of their IDs
+	rows       []row        // of the group
+	index      conflictIndex
+	fences     []*instance // changes of the members that are not executed
+	stamp      uint64      // the highest that was heard of
 
 	// What is executed up to the newest checkpoint: it is in the snapshot, and everything else
 	// comes after that checkpoint. Invariant: base <= onDisk <= stable <= done in each row.
@@ -46,8 +44,6 @@ type replica struct {
 	early map[ticket]early
 
 	mine      map[instanceID]*proposal
-	proposing bool // for proposeTimer
-	proposed  time.Duration
 	pass      uint64 // of the search for what can be executed
 	woken     []*instance
 	executing bool
@@ -61,11 +57,7 @@ type replica struct {
 	ahead   protocol.ID // who is in a later generation; 0 for nobody
 }
 
-// The timers of a replica.
-type (
-	tickTimer    struct{}
-	proposeTimer struct{}
-)
+type tickTimer struct{}
 
 // Times, in ticks of half a round trip as it is at present.
 const (
@@ -108,8 +100,8 @@ func newReplica(cfg smr.ReplicaConfig) (*replica, error) {
 	}
 	r.Follow(kit.Rules{
 		Load: r.load, Begin: r.onBegin, Members: r.onMembers, Gone: r.gone,
-		Client: r.onClient, Peer: r.onPeer, Timer: r.onTimer, Flush: r.flush,
-		Front: placeLayout.Length, Installed: r.onInstalled, Saved: r.onSaved, Status: r.status,
+		Client: r.onClient, Peer: r.onPeer, Timer: r.onTimer, Batch: r.propose, Flush: r.flush,
+		Takes: r.takes, Front: placeLayout.Length, Installed: r.onInstalled, Saved: r.onSaved, Status: r.status,
 		Doubtful: r.applyDoubtful,
 		Lull:     kit.LullRules{Idle: r.idle, Beat: tickTimer{}, Patience: r.lullPatience},
 	})
@@ -133,17 +125,13 @@ func (r *replica) flush(env *protocol.Env[smr.Message]) {
 	r.maybeCheckpoint(env)
 	r.answerReads(env)
 	if r.active && len(r.queue) > 0 && len(r.mine) < maxInFlight {
-		r.soon(env)
+		r.Soon(env)
 	}
 }
 
 // onPeer takes what replicas say to each other.
 func (r *replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, letter kit.Letter) {
 	switch msg := letter.Msg.(type) {
-	case kit.SnapshotChunk:
-		r.onChunk(env, from, msg)
-	case kit.SnapshotWanted:
-		r.Transfers.OnWanted(env, from, msg)
 	case fetch:
 		r.onFetch(env, from, msg)
 	case headed:
@@ -155,14 +143,14 @@ func (r *replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, lette
 func (r *replica) onHeaded(env *protocol.Env[smr.Message], from protocol.ID, msg headed) {
 	h := msg.begin()
 	switch {
-	case h.Gen > r.gen:
+	case h.Generation > r.generation:
 		if !r.removed && r.ahead == 0 {
 			r.ahead = from
 			r.Admission.SendAhead(env, from, fetch{head: r.head()})
 			r.tick(env)
 		}
 		return
-	case h.Gen < r.gen:
+	case h.Generation < r.generation:
 		if _, late := msg.(news); !late || r.State.Removed(from) {
 			r.Admission.SendAhead(env, from, news{head: r.head(), Top: r.index.top.clone()})
 		}
@@ -211,7 +199,7 @@ func (r *replica) onInstances(env *protocol.Env[smr.Message], from protocol.ID, 
 	}
 }
 
-func (r *replica) head() head { return head{r.gen} }
+func (r *replica) head() head { return head{r.generation} }
 
 // others calls f with each other member.
 func (r *replica) others(f func(id protocol.ID)) {
@@ -223,13 +211,9 @@ func (r *replica) others(f func(id protocol.ID)) {
 }
 
 func (r *replica) onTimer(env *protocol.Env[smr.Message], t protocol.Timer) {
-	switch t.(type) {
-	case tickTimer:
+	if _, ok := t.(tickTimer); ok {
 		r.ticking = false
 		r.onTick(env)
-	case proposeTimer:
-		r.proposing, r.proposed = false, env.Now
-		r.propose(env)
 	}
 }
 
@@ -243,7 +227,7 @@ func (r *replica) Broken(env *protocol.Env[smr.Message], from protocol.ID) {
 
 // maybeTakePart has a replica that was admitted take part.
 func (r *replica) maybeTakePart(env *protocol.Env[smr.Message]) {
-	if r.active || r.removed || r.gen == 0 || !r.Admission.Admitted() || r.position(r.Cfg.ID) < 0 {
+	if r.active || r.removed || r.generation == 0 || !r.Admission.Admitted() || r.position(r.Cfg.ID) < 0 {
 		return
 	}
 	r.active = true
@@ -263,7 +247,7 @@ func (r *replica) onMembers(env *protocol.Env[smr.Message]) {
 }
 
 func (r *replica) status(s *smr.Status) {
-	s.Ballot, s.Snapshot, s.LogSize = r.gen, r.snapshot, r.logged
+	s.Ballot, s.Snapshot, s.LogSize = r.generation, r.snapshot, r.logged
 	switch {
 	case r.removed:
 		s.Role = "removed"

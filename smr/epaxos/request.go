@@ -54,7 +54,7 @@ func (r *replica) onRequest(env *protocol.Env[smr.Message], from protocol.ID, m 
 			r.early[ticketOf(e)] = early{}
 		}
 	}
-	r.soon(env)
+	r.Soon(env)
 }
 
 // onClient takes what a client asks for.
@@ -67,11 +67,11 @@ func (r *replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg
 		r.onRequest(env, from, msg)
 	case kit.OpenRequest:
 		r.queue = r.Desk.Take(env, from, msg, r.queue)
-		r.soon(env)
+		r.Soon(env)
 	case kit.ChangeRequest:
 		r.Desk.Meet(env, msg.Change)
-		r.queue = r.Desk.TakeChange(env, from, msg, r.Admission, r.queue)
-		r.soon(env)
+		r.queue = r.Desk.TakeChange(env, from, msg, r.queue)
+		r.Soon(env)
 	case kit.ReadRequest:
 		r.onRead(env, from, msg)
 	}

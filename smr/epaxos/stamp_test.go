@@ -54,7 +54,7 @@ func TestWhatIsKnownComesBefore(t *testing.T) {
 func TestStampsSurvive(t *testing.T) {
 	high := workOn("high", "other")
 	high.Stamp = 500
-	from := head{Gen: 1}
+	from := head{Generation: 1}
 	for name, m := range map[string]smr.Message{
 		"PreAccept": preAccept{head: from, ID: instanceID{1, 1}, Cmd: high, Deps: make(deps, 3)},
 		"Accept":    accept{head: from, ID: instanceID{1, 1}, Cmd: high, Deps: make(deps, 3)},
@@ -84,7 +84,7 @@ func TestAllDependsOnTheCheckpoint(t *testing.T) {
 	var disk smrtest.Disk
 	executed, env := onDisk(t, &disk)
 	at := instanceID{1, 1}
-	executed.Receive(env, 1, kit.Letter{Disk: 1, Msg: commit{head: head{Gen: 1}, ID: at,
+	executed.Receive(env, 1, kit.Letter{Disk: 1, Msg: commit{head: head{Generation: 1}, ID: at,
 		Cmd: &command{Kind: checkpoint, Stamp: 1}, Deps: make(deps, 3)}})
 	disk.Write(env, 0)
 	if executed.checkpoint != at {
@@ -106,7 +106,7 @@ func TestAllDependsOnTheCheckpoint(t *testing.T) {
 		env := protocol.NewEnv[smr.Message](nil, 100, nil)
 		env.Begin(0)
 		id := instanceID{3, 1}
-		r.Receive(env, 3, kit.Letter{Disk: 3, Msg: preAccept{head: head{Gen: 1}, ID: id, Cmd: workOn("c", "k"),
+		r.Receive(env, 3, kit.Letter{Disk: 3, Msg: preAccept{head: head{Generation: 1}, ID: id, Cmd: workOn("c", "k"),
 			Deps: make(deps, 3)}})
 		if d := r.find(id).deps; d[0] < at.Index {
 			t.Errorf("a replica %s has a command depend on %v, want on the checkpoint %v", name, d, at)

@@ -45,24 +45,10 @@ func (r *replica) beat(env *protocol.Env[smr.Message]) {
 	if r.lead != nil {
 		m.Leads, m.Open = true, r.open
 	}
-	asks := r.Tempo.Asks()
-	for _, id := range r.others() {
-		if r.Admission.Speaks() {
-			r.Admission.SendAhead(env, id, m)
-		}
-		if asks {
-			r.Tempo.Ask(env, id)
-		}
-	}
+	r.Beat(env, r.others(), m)
 }
 
 // others returns all who are told how far the replica is: members, and who has asked.
 func (r *replica) others() []protocol.ID {
-	ids := r.State.MemberIDs()
-	if len(ids) == 0 {
-		for _, m := range r.Cfg.Members {
-			ids = append(ids, m.ID)
-		}
-	}
-	return r.progress.Peers(r.Cfg.ID, ids...)
+	return r.progress.Peers(r.Cfg, r.State.MemberIDs()...)
 }

@@ -16,8 +16,8 @@ func codec() protocol.Codec[smr.Message] {
 			return !m.More
 		}, earlierDecidedFields),
 		kit.Kind(71, prepareFields), kit.Kind(72, promiseFields), kit.Kind(73, refusalFields), kit.Kind(74, fetchFields),
-		kit.Kind(75, lookFields),
-		kit.Kind(76, followsFields), kit.Kind(78, copyFields), kit.Kind(79, castFields), kit.Kind(80, voteRecordFields),
+		kit.Kind(75, pollFields),
+		kit.Kind(76, polledFields), kit.Kind(78, copyFields), kit.Kind(79, castFields), kit.Kind(80, voteRecordFields),
 		kit.Kind(81, promiseRecordFields), kit.Kind(82, decidedNamesFields), kit.Kind(83, decidedFields),
 		kit.Kind(84, decidedRecordFields),
 	)
@@ -90,15 +90,15 @@ func fetchFields(c *wirefmt.Coder, m *fetch) {
 	wirefmt.Uint(c, &m.Applied)
 }
 
-func lookFields(c *wirefmt.Coder, m *look) {
+func pollFields(c *wirefmt.Coder, m *poll) {
 	headFields(c, &m.head)
 	wirefmt.Uint(c, &m.Round)
 }
 
-func followsFields(c *wirefmt.Coder, m *follows) {
+func polledFields(c *wirefmt.Coder, m *polled) {
 	headFields(c, &m.head)
 	wirefmt.Uint(c, &m.Round)
-	wirefmt.Uint(c, &m.Top)
+	wirefmt.Uint(c, &m.Slot)
 }
 
 func copyFields(c *wirefmt.Coder, m *requestCopy) { kit.RequestFields(c, &m.Request) }

@@ -49,9 +49,9 @@ func messages() []smr.Message {
 			promise{head: h, Low: 1, Applied: 9, Votes: votes, Next: 1},
 			refusal{h},
 			fetch{h, 0},
-			look{h, 1},
-			follows{h, 1 << 40, 7},
-			follows{h, 0, 1 << 50},
+			poll{h, 1},
+			polled{h, 1 << 40, 7},
+			polled{h, 0, 1 << 50},
 		)
 	}
 	return out

@@ -36,7 +36,7 @@ type leading struct {
 	news     []item            // decided in this call
 	suggest  []kit.Entry
 	reads    kit.Rounds
-	looked   int // beats since something was asked for reads
+	pollAge  int // beats since something was asked for reads
 }
 
 // tally is how the members have voted in a slot.
@@ -383,7 +383,7 @@ func (r *replica) supervise(env *protocol.Env[smr.Message]) {
 		}
 	}
 	if r.lead != nil {
-		r.lookAgain(env)
+		r.pollAgain(env)
 	}
 	r.execute(env)
 }

@@ -95,7 +95,7 @@ func TestReadsAskAMajority(t *testing.T) {
 		step(77, kit.ReadRequest{Queries: []kit.Query{{ID: 1, Body: []byte("k")}}})
 		for id := 2; id < 2+c.follow; id++ {
 			step(protocol.ID(id), kit.Letter{Disk: kit.Incarnation(id),
-				Msg: follows{head{Era: r.promised, Generation: r.State.Generation()}, r.lead.reads.Round(), c.top}})
+				Msg: polled{head{Era: r.promised, Generation: r.State.Generation()}, r.lead.reads.Round(), c.top}})
 		}
 		answered := slices.ContainsFunc(out, func(e protocol.Effect[smr.Message]) bool {
 			_, ok := e.Msg.(kit.ReadReplies)
@@ -119,7 +119,7 @@ func TestPhaseOneComesFirst(t *testing.T) {
 	}
 	for _, id := range []protocol.ID{2, 3} {
 		r.Receive(env, id, kit.Letter{Disk: kit.Incarnation(id),
-			Msg: follows{head: r.head(r.promised), Round: r.lead.reads.Round()}})
+			Msg: polled{head: r.head(r.promised), Round: r.lead.reads.Round()}})
 	}
 	if r.lead.reads.Round() == 0 || !r.lead.reads.Waiting() {
 		t.Errorf("queries were asked for %d times, and wait: %v; want them to wait for slot 5", r.lead.reads.Round(),

@@ -242,7 +242,7 @@ func (r *replica) becomeCoordinator(env *protocol.Env[smr.Message]) {
 	r.silent = 0
 	r.beat(env)
 	if l.reads.Next() {
-		r.look(env)
+		r.sendPoll(env)
 	}
 	r.propose(env, 0)
 	r.execute(env)

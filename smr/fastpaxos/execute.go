@@ -170,10 +170,7 @@ func (r *replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m fe
 		r.tellParts(env, from, items)
 		return
 	}
-	if r.progress.Sending(env, from, m.Applied) {
-		return
-	}
-	r.progress.SendState(env, from, r.State, nil)
+	r.progress.SendState(env, from, m.Applied, r.State, nil)
 }
 
 // tellParts tells a replica that lags a part of what it lacks, as much as may be under way. It asks

@@ -121,17 +121,17 @@ type (
 		Applied smr.Slot
 	}
 
-	// look asks whether the receiver follows the era's coordinator still, for reads.
-	look struct {
+	// poll asks whether the receiver follows the era's coordinator still, for reads.
+	poll struct {
 		head
 		Round uint64
 	}
 
-	// follows answers it.
-	follows struct {
+	// polled answers it.
+	polled struct {
 		head
 		Round uint64
-		Top   smr.Slot // the last slot in which the sender has voted in the era's fast round
+		Slot  smr.Slot // the last slot in which the sender has voted in the era's fast round
 	}
 )
 

@@ -1,8 +1,6 @@
 package fastpaxos
 
 import (
-	"fmt"
-
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/kit"
@@ -15,37 +13,37 @@ import (
 func (r *replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, m kit.ReadRequest) {
 	q := &r.lead.reads
 	if q.Take(env, r.Cfg, from, m.Queries, max(r.State.Applied(), r.lead.start)) && q.Next() {
-		r.look(env)
+		r.sendPoll(env)
 	}
 }
 
-func (r *replica) look(env *protocol.Env[smr.Message]) {
+func (r *replica) sendPoll(env *protocol.Env[smr.Message]) {
 	q := &r.lead.reads
-	r.lead.looked = 0
+	r.lead.pollAge = 0
 	for _, id := range r.State.MemberIDs() {
 		if id != r.Cfg.ID {
-			r.Admission.SendAhead(env, id, look{r.head(r.promised), q.Round()})
+			r.Admission.SendAhead(env, id, poll{r.head(r.promised), q.Round()})
 		}
 	}
 	q.Heard(r.Cfg.ID, q.Round(), r.fastTop)
 	r.answerReads(env)
 }
 
-// lookAgain repeats a question that is not answered, or asks the next one.
-func (r *replica) lookAgain(env *protocol.Env[smr.Message]) {
+// pollAgain repeats a question that is not answered, or asks the next one.
+func (r *replica) pollAgain(env *protocol.Env[smr.Message]) {
 	q := &r.lead.reads
-	if r.lead.looked++; r.lead.looked >= 2 && (q.Next() || q.Unanswered()) {
-		r.look(env)
+	if r.lead.pollAge++; r.lead.pollAge >= 2 && (q.Next() || q.Unanswered()) {
+		r.sendPoll(env)
 	}
 }
 
-func (r *replica) onFollows(env *protocol.Env[smr.Message], from protocol.ID, m follows) {
+func (r *replica) onPolled(env *protocol.Env[smr.Message], from protocol.ID, m polled) {
 	if r.lead == nil || m.Era != r.promised || m.Round > r.lead.reads.Round() {
 		return
 	}
-	r.lead.reads.Heard(from, m.Round, m.Top)
-	if r.open != 0 && r.near(m.Top) {
-		r.lead.end = max(r.lead.end, m.Top) // its votes may be lost
+	r.lead.reads.Heard(from, m.Round, m.Slot)
+	if r.open != 0 && r.near(m.Slot) {
+		r.lead.end = max(r.lead.end, m.Slot) // its votes may be lost
 	}
 	r.answerReads(env)
 }
@@ -57,18 +55,18 @@ func (r *replica) answerReads(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// takeChange takes a change of the members. A new one is brought up to date first: until it is, it
-// would only make the majority larger.
+// takeChange takes a change of the members. A new one is brought up to date first.
 func (r *replica) takeChange(env *protocol.Env[smr.Message], from protocol.ID, m kit.ChangeRequest) []kit.Entry {
 	r.Desk.Meet(env, m.Change)
-	id := m.Change.Add.ID
-	_, member := r.State.Member(id)
-	if _, there := r.Admission.Joiner(id); m.Change.Remove == 0 && there && !member && !r.State.Removed(id) {
-		if p, ok := r.progress.Of(id); !ok || p.Applied == 0 || p.Applied+window/4 < r.State.Applied() {
-			env.SendAhead(from, kit.NotYet{Session: m.Session, Seq: m.Seq,
-				Reason: fmt.Sprintf("replica %d is being brought up to date", id)})
-			return nil
-		}
+	if reason := r.Desk.Behind(env, m.Change, r.upToDate); reason != "" {
+		env.SendAhead(from, m.NotYet(reason))
+		return nil
 	}
-	return r.Desk.TakeChange(env, from, m, r.Admission, nil)
+	return r.Desk.TakeChange(env, from, m, nil)
+}
+
+// upToDate tells whether a replica that waits to be added has a state, and lacks little of it.
+func (r *replica) upToDate(_ *protocol.Env[smr.Message], id protocol.ID, _ kit.Incarnation) (ok bool, why string) {
+	p, heard := r.progress.Of(id)
+	return heard && p.Applied > 0 && p.Applied+window/4 >= r.State.Applied(), ""
 }

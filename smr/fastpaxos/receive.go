@@ -13,18 +13,10 @@ func (r *replica) onOther(env *protocol.Env[smr.Message], from protocol.ID, msg 
 	}
 }
 
-// onPeer takes what replicas say to each other. A sender that is no member any more is told so.
+// onPeer takes what replicas say to each other.
 func (r *replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, letter kit.Letter) {
-	if r.State.Removed(from) {
-		r.Admission.SendAhead(env, from, kit.Removed{})
-		return
-	}
 	msg := letter.Msg
 	switch m := msg.(type) {
-	case kit.SnapshotChunk:
-		r.TakeChunk(env, from, m, r.State.Applied())
-	case kit.SnapshotWanted:
-		r.Transfers.OnWanted(env, from, m)
 	case fetch:
 		r.onFetch(env, from, m)
 	case decided:
@@ -48,8 +40,8 @@ func (r *replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, lette
 	case refusal:
 		r.onRefusal(env, m)
 		return
-	case follows:
-		r.onFollows(env, from, m)
+	case polled:
+		r.onPolled(env, from, m)
 		return
 	}
 	begun, ok := msg.(headed)
@@ -97,8 +89,8 @@ func (r *replica) onCoordinator(env *protocol.Env[smr.Message], from protocol.ID
 		r.onClose(m)
 	case accept:
 		r.onAccept(env, from, m)
-	case look:
-		r.Admission.SendAhead(env, from, follows{r.head(m.Era), m.Round, r.fastTop})
+	case poll:
+		r.Admission.SendAhead(env, from, polled{r.head(m.Era), m.Round, r.fastTop})
 	}
 }
 

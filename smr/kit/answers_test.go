@@ -26,7 +26,7 @@ func TestAnswersAreBoundedInBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := NewState(machine, cfg.Members)
-	d := NewDesk(cfg, s)
+	d := NewDesk(cfg, s, NewAdmission(cfg, s))
 	slot := smr.Slot(0)
 	apply := func(e Entry) Reply {
 		slot++

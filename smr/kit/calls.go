@@ -28,10 +28,9 @@ type Calls struct {
 	reads    flights
 	seen     smr.Slot // the highest that a call was told of
 
-	ticks    int // of half a round trip, while there was anything to do: no clock that jumps moves it
-	flushing bool
-	flushed  time.Duration
-	ticking  bool
+	ticks   int // of half a round trip, while there was anything to do: no clock that jumps moves it
+	batch   Batch
+	ticking bool
 }
 
 // A Pending is a call that is not done.
@@ -49,12 +48,8 @@ type Pending struct {
 	told  bool          // its Done was sent, as its position is fixed; it stays until it is executed
 }
 
-// The timers of a client: FlushTimer when what has come up is to be sent, TickTimer each half a
-// round trip while there are calls, or no session.
-type (
-	FlushTimer struct{}
-	TickTimer  struct{}
-)
+// TickTimer is a client's timer of each half a round trip while there are calls, or no session.
+type TickTimer struct{}
 
 // Bounds in ticks, and of messages.
 const (
@@ -113,10 +108,7 @@ func Reject(env *protocol.Env[smr.Message], call smr.Call, why string) {
 // Soon has what is queued sent when the calls that have come up by now were taken, so that they
 // travel together.
 func (c *Calls) Soon(env *protocol.Env[smr.Message]) {
-	if !c.flushing {
-		c.flushing = true
-		env.After(Pace(env.Now, c.flushed, c.cfg.RoundTrip), FlushTimer{})
-	}
+	c.batch.Soon(env, c.cfg.RoundTrip)
 	c.KeepTicking(env)
 }
 
@@ -129,7 +121,7 @@ func (c *Calls) KeepTicking(env *protocol.Env[smr.Message]) {
 }
 
 // Flushed says that the FlushTimer has come.
-func (c *Calls) Flushed(now time.Duration) { c.flushing, c.flushed = false, now }
+func (c *Calls) Flushed(now time.Duration) { c.batch.Flushed(now) }
 
 // Ticked says that the TickTimer has come. It gives up calls that have waited for too long.
 func (c *Calls) Ticked(env *protocol.Env[smr.Message]) {

@@ -17,6 +17,7 @@ import (
 type Desk struct {
 	cfg     smr.ReplicaConfig
 	state   *State
+	known   *Admission
 	taken   map[ticket]job // what was proposed and is not yet applied
 	bytes   int            // of the commands in taken
 	replies map[ticketOf]int
@@ -47,10 +48,11 @@ type outbox struct {
 	Replies
 }
 
-// NewDesk returns the desk of a replica. The configuration has its defaults.
-func NewDesk(cfg smr.ReplicaConfig, state *State) *Desk {
+// NewDesk returns the desk of a replica, which knows who waits to be added by its admission. The
+// configuration has its defaults.
+func NewDesk(cfg smr.ReplicaConfig, state *State, known *Admission) *Desk {
 	state.maxAnswerBytes = cfg.MaxAnswerBytes
-	return &Desk{cfg: cfg, state: state, taken: map[ticket]job{}, replies: map[ticketOf]int{}}
+	return &Desk{cfg: cfg, state: state, known: known, taken: map[ticket]job{}, replies: map[ticketOf]int{}}
 }
 
 // Reset forgets what was taken: the replica does not lead any more, or begins to. Nobody is told:
@@ -106,10 +108,10 @@ func (d *Desk) takeCommands(env *protocol.Env[smr.Message], from protocol.ID, re
 	return entries
 }
 
-// TakeChange is Take for a change of the members. What makes it impossible now is the protocol's
-// affair.
+// TakeChange is Take for a change of the members. A protocol asks Behind first, and what else makes
+// the change impossible now.
 func (d *Desk) TakeChange(
-	env *protocol.Env[smr.Message], from protocol.ID, req ChangeRequest, known *Admission, entries []Entry,
+	env *protocol.Env[smr.Message], from protocol.ID, req ChangeRequest, entries []Entry,
 ) []Entry {
 	e := Entry{
 		Kind: ChangeMembers, Client: from, Session: req.Session, Seq: req.Seq, Acked: min(req.Acked, req.Seq),
@@ -124,11 +126,10 @@ func (d *Desk) TakeChange(
 		return entries
 	}
 	if id := req.Change.Add.ID; req.Change.Remove == 0 {
-		disk, ok := known.Joiner(id)
+		disk, ok := d.known.Joiner(id)
 		_, member := d.state.Member(id)
 		if !ok && !member && !d.state.Removed(id) {
-			env.Send(from, NotYet{req.Session, req.Seq,
-				fmt.Sprintf("replica %d has not said that it is there: start it with Join set", id)})
+			env.Send(from, req.NotYet(fmt.Sprintf("replica %d has not said that it is there: start it with Join set", id)))
 			return entries
 		}
 		e.Members.Incarnation = disk

@@ -32,7 +32,7 @@ func newDesk(t *testing.T, maxPending int) (*Desk, *State, *protocol.Env[smr.Mes
 	state := NewState(cfg.Machine, cfg.Members)
 	env := protocol.NewEnv[smr.Message](nil, 1, nil)
 	env.Begin(0)
-	return NewDesk(cfg, state), state, env
+	return NewDesk(cfg, state, NewAdmission(cfg, state)), state, env
 }
 
 // TestDeskTellsHowLongItTook: of each command that was taken here, once, whatever comes of it.
@@ -125,22 +125,21 @@ func TestDeskTakesOnce(t *testing.T) {
 }
 
 func TestDeskKnowsJoiners(t *testing.T) {
-	d, state, env := newDesk(t, 3)
-	a := NewAdmission(d.cfg, state)
+	d, _, env := newDesk(t, 3)
 	add := ChangeRequest{Session: 1, Seq: 1, Acked: 1, Change: smr.Change{Add: smr.Member{ID: 4}}}
-	if entries := d.TakeChange(env, 9, add, a, nil); len(entries) != 0 {
+	if entries := d.TakeChange(env, 9, add, nil); len(entries) != 0 {
 		t.Errorf("a replica that nobody knows is taken: %v", entries)
 	}
 	if sent := sentTo(env); len(sent) != 1 || sent[0].msg.(NotYet).Reason == "" {
 		t.Errorf("sent %v", sent)
 	}
-	a.Hello(env, 4, Hello{From: 77, Join: true})
-	entries := d.TakeChange(env, 9, add, a, nil)
+	d.known.Hello(env, 4, Hello{From: 77, Join: true})
+	entries := d.TakeChange(env, 9, add, nil)
 	if len(entries) != 1 || entries[0].Members.Incarnation != 77 {
 		t.Errorf("entries %v", entries)
 	}
 	for seq := Seq(2); seq < 5; seq++ {
-		entries = d.TakeChange(env, 9, ChangeRequest{Session: 1, Seq: seq, Acked: 1, Change: smr.Change{Remove: 3}}, a,
+		entries = d.TakeChange(env, 9, ChangeRequest{Session: 1, Seq: seq, Acked: 1, Change: smr.Change{Remove: 3}},
 			entries)
 	}
 	if sent := sentTo(env); len(entries) != 3 || len(sent[len(sent)-1].msg.(Busy).Seqs) != 1 {

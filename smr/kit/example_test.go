@@ -18,7 +18,7 @@ func Example() {
 		return
 	}
 	state := kit.NewState(cfg.Machine, cfg.Members)
-	desk := kit.NewDesk(cfg, state)
+	desk := kit.NewDesk(cfg, state, kit.NewAdmission(cfg, state))
 	env := protocol.NewEnv[smr.Message](nil, 1, nil)
 	env.Begin(0)
 

@@ -1,8 +1,6 @@
 package kit
 
 import (
-	"slices"
-
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 )
@@ -26,15 +24,4 @@ func (d *Desk) GiveBack(env *protocol.Env[smr.Message], entries []Entry) {
 			env.Send(e.Client, Busy{Session: e.Session, Seqs: []Seq{e.Seq}})
 		}
 	}
-}
-
-// Meet tells the application where a replica is that somebody wants to be a member: before it is
-// one it has to be answered and brought up to date. A protocol calls it with each request for a
-// change.
-func (d *Desk) Meet(env *protocol.Env[smr.Message], change smr.Change) {
-	id := change.Add.ID
-	if _, member := d.state.Member(id); member || change.Validate() != nil || change.Remove != 0 || d.state.Removed(id) {
-		return
-	}
-	env.Send(protocol.App, smr.MembersChanged{Members: append(slices.Clone(d.state.Members()), change.Add), Joining: id})
 }

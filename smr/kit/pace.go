@@ -3,13 +3,44 @@ package kit
 import (
 	"time"
 
+	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 )
 
-// Pace returns how long to wait with what is to be sent, so that what comes up soon after the last
-// message travels together: a five-hundredth of a round trip, which nobody notices. It is not
-// positive if there was none for so long. A clock that was set back costs no more than that either.
-func Pace(now, last, roundTrip time.Duration) time.Duration {
+// A Batch has what comes up soon after the last message wait for what else comes up, so that it
+// travels, and is written, together. Its zero value waits for nothing.
+type Batch struct {
+	waits bool          // FlushTimer is set
+	sent  time.Duration // when it ran out last
+}
+
+// FlushTimer is a node's timer for what has come up since Batch.Soon: it is to be sent.
+type FlushTimer struct{}
+
+// Soon sets the FlushTimer, unless it is set.
+func (b *Batch) Soon(env *protocol.Env[smr.Message], roundTrip time.Duration) {
+	if !b.waits {
+		b.waits = true
+		env.After(pace(env.Now, b.sent, roundTrip), FlushTimer{})
+	}
+}
+
+// Waits tells whether the FlushTimer is set.
+func (b *Batch) Waits() bool { return b.waits }
+
+// Flushed says that the FlushTimer has run out.
+func (b *Batch) Flushed(now time.Duration) { b.waits, b.sent = false, now }
+
+// Stop forgets what has come up.
+func (b *Batch) Stop(env *protocol.Env[smr.Message]) {
+	*b = Batch{}
+	env.Stop(FlushTimer{})
+}
+
+// pace returns how long to wait with what is to be sent: until a five-hundredth of a round trip
+// after the last message, which nobody notices. It is not positive if there was none for so long. A
+// clock that was set back costs no more than that either.
+func pace(now, last, roundTrip time.Duration) time.Duration {
 	gap := roundTrip / 500
 	if now < last {
 		return 0

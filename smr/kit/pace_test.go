@@ -17,7 +17,7 @@ func TestPace(t *testing.T) {
 		{time.Hour + 300*time.Microsecond, time.Hour, -1},
 		{time.Hour - time.Minute, time.Hour, 0}, // the clock was set back
 	} {
-		if got := Pace(c.now, c.last, trip); got != c.want && (got > 0 || c.want > 0) {
+		if got := pace(c.now, c.last, trip); got != c.want && (got > 0 || c.want > 0) {
 			t.Errorf("now %v, last %v: %v, want %v", c.now, c.last, got, c.want)
 		}
 	}

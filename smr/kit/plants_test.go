@@ -52,6 +52,13 @@ func TestPlants(t *testing.T) {
 		Name: "a replica that lags asks another one each time", Dir: "smr/kit", Test: "TestOneIsAsked",
 		Old: "\tcase p.mayTell(applied, knowsGroup, peers):\n",
 		New: "\tcase p.mayTell(applied, knowsGroup, peers) && !MUTANT:\n",
+	}, {
+		Name: "what is on its way to a peer is sent again", Dir: "smr/kit", Test: "TestFlow",
+		Old: "if since := now - p.sent; since >= 0 && since < roundTrip {",
+		New: "if since := now - p.sent; since >= 0 && since < roundTrip && !MUTANT {",
+	}, {
+		Name: "a replica that is not up to date is added", Dir: "smr/kit", Test: "TestBehind",
+		Old: "\tcase ok:\n\t\treturn \"\"\n", New: "\tcase ok || MUTANT:\n\t\treturn \"\"\n",
 	}}...))
 }
 

@@ -22,9 +22,9 @@ type Progress struct {
 
 // Come is what another replica has told of itself.
 type Come struct {
-	Epoch   uint64 // of the group, where there are several
-	Applied smr.Slot
-	Age     int // beats
+	Generation uint64 // of the members, or the epoch, where that matters
+	Applied    smr.Slot
+	Age        int // beats
 }
 
 // Bounds on what is remembered of other replicas, in replicas, in beats, and in transfers; and how
@@ -44,9 +44,9 @@ func NewProgress(transfers *Transfers) Progress {
 }
 
 // Heard notes how far another replica has come.
-func (p *Progress) Heard(from protocol.ID, epoch uint64, applied smr.Slot) {
+func (p *Progress) Heard(from protocol.ID, generation uint64, applied smr.Slot) {
 	if _, known := p.heard[from]; known || len(p.heard) < maxProgress {
-		p.heard[from] = Come{Epoch: epoch, Applied: applied}
+		p.heard[from] = Come{Generation: generation, Applied: applied}
 	}
 }
 
@@ -57,10 +57,16 @@ func (p *Progress) Of(id protocol.ID) (c Come, ok bool) {
 }
 
 // Peers returns these replicas and those that were heard of, in order, without the replica itself.
-func (p *Progress) Peers(self protocol.ID, ids ...protocol.ID) []protocol.ID {
+// One that knows no others yet has those of its configuration.
+func (p *Progress) Peers(cfg smr.ReplicaConfig, ids ...protocol.ID) []protocol.ID {
+	if len(ids) == 0 {
+		for _, m := range cfg.Members {
+			ids = append(ids, m.ID)
+		}
+	}
 	ids = slices.Concat(ids, slices.Sorted(maps.Keys(p.heard)))
 	slices.Sort(ids)
-	return slices.DeleteFunc(slices.Compact(ids), func(id protocol.ID) bool { return id == self })
+	return slices.DeleteFunc(slices.Compact(ids), func(id protocol.ID) bool { return id == cfg.ID })
 }
 
 // Beat forgets who was not heard for long, and goes on with what is on its way to others.
@@ -131,9 +137,9 @@ func (p *Progress) Stands(applied smr.Slot) bool { return applied == p.applied }
 // Fetching says that somebody was asked.
 func (p *Progress) Fetching() { p.fetched = 0 }
 
-// Sending goes on with the state that is on its way to a replica that has asked, and tells whether
+// sending goes on with the state that is on its way to a replica that has asked, and tells whether
 // it brings more than the replica has.
-func (p *Progress) Sending(env *protocol.Env[smr.Message], to protocol.ID, has smr.Slot) bool {
+func (p *Progress) sending(env *protocol.Env[smr.Message], to protocol.ID, has smr.Slot) bool {
 	out := p.transfers.Of(to)
 	if out == nil {
 		return false
@@ -146,12 +152,19 @@ func (p *Progress) Sending(env *protocol.Env[smr.Message], to protocol.ID, has s
 	return true
 }
 
-// SendState begins to send a replica the state as it is. One that gets nothing asks again.
-func (p *Progress) SendState(env *protocol.Env[smr.Message], to protocol.ID, s *State, front []byte) {
-	if p.transfers.Len() >= maxTransfers {
+// SendState sends a replica that has asked, and has all up to a slot, the state as it is, or goes
+// on with one that brings more. One that gets nothing asks again.
+func (p *Progress) SendState(
+	env *protocol.Env[smr.Message], to protocol.ID, has smr.Slot, s *State, front func() []byte,
+) {
+	if p.sending(env, to, has) || p.transfers.Len() >= maxTransfers {
 		return
 	}
-	if out, err := s.SendState(s.Applied(), front); err == nil {
+	var before []byte
+	if front != nil {
+		before = front()
+	}
+	if out, err := s.SendState(s.Applied(), before); err == nil {
 		p.transfers.Begin(env, to, out)
 	}
 }

@@ -86,14 +86,14 @@ func TestProgressIsBounded(t *testing.T) {
 	for id := range protocol.ID(200) {
 		p.Heard(id+1, 0, 1)
 	}
-	if n := len(p.Peers(1)); n != maxProgress-1 {
+	if n := len(p.Peers(smr.ReplicaConfig{ID: 1})); n != maxProgress-1 {
 		t.Errorf("%d peers are known, want %d", n, maxProgress-1)
 	}
 	for range forgetAfter + 1 {
 		p.Beat(env)
 		p.Heard(2, 0, 1)
 	}
-	if peers := p.Peers(1, 9); len(peers) != 2 || peers[0] != 2 || peers[1] != 9 {
+	if peers := p.Peers(smr.ReplicaConfig{ID: 1}, 9); len(peers) != 2 || peers[0] != 2 || peers[1] != 9 {
 		t.Errorf("known are %v", peers)
 	}
 }

@@ -21,6 +21,7 @@ type Replica struct {
 	Desk      *Desk
 	Tempo     *Tempo
 	Transfers *Transfers
+	Batch     Batch // of what Soon was called for
 	Resting   *Resting
 	Lull      *Lull
 
@@ -57,7 +58,11 @@ type Rules struct {
 	Client func(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message)
 	// Other takes a message of the protocol's that comes outside a letter. nil: there are none.
 	Other func(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message)
-	// Peer takes what another replica says on its right disk.
+	// Left tells whether another replica was a member and has no say any more: it is told so instead
+	// of being listened to. nil: nobody is.
+	Left func(id protocol.ID) bool
+	// Peer takes what another replica says on its right disk. Of the parts of states, and what is said
+	// about them, Replica has taken what there is to take.
 	Peer func(env *protocol.Env[smr.Message], from protocol.ID, letter Letter)
 	// Joins is called when a replica with a new disk waits to be added. It may be nil.
 	Joins func(env *protocol.Env[smr.Message], id protocol.ID, disk Incarnation)
@@ -71,15 +76,24 @@ type Rules struct {
 	Lull LullRules
 	// Timer does what one of the protocol's timers is for.
 	Timer func(env *protocol.Env[smr.Message], t protocol.Timer)
+	// Batch sends what has come up since Soon was called. It is called once for all of it, and may be
+	// nil where nobody calls Soon.
+	Batch func(env *protocol.Env[smr.Message])
 	// Flush comes at the end of each call, before clients are answered. It may be nil.
 	Flush func(env *protocol.Env[smr.Message])
 
+	// Takes tells whether the replica takes a part of another one's state, and up to which slot it has
+	// all itself. nil: it takes each, and has what is applied.
+	Takes func(from protocol.ID, part SnapshotChunk) (has smr.Slot, ok bool)
+	// Wanted goes on with a state that is on its way to another replica. nil: Transfers.OnWanted does.
+	Wanted func(env *protocol.Env[smr.Message], from protocol.ID, disk Incarnation, m SnapshotWanted)
 	// Front tells how long what the protocol has in front of a state is. nil: it has nothing there.
 	Front func(begin []byte) (sizeBytes int, ok bool)
 	// Fits tells whether a snapshot that has arrived is one to install. nil: each is.
 	Fits func(s *Arrived) bool
-	// Installed goes on from a snapshot that was just put in the place of the state. A protocol that
-	// sends no snapshots, and makes none beside its commands, lacks Installed and Saved.
+	// Installed goes on from a snapshot that was just put in the place of the state. A protocol
+	// without it sends and takes states by itself, in Peer, or not at all. One that makes none beside
+	// its commands lacks Saved.
 	Installed func(env *protocol.Env[smr.Message], s *Arrived) error
 	// Saved cuts the log if a snapshot is on the disk.
 	Saved func(env *protocol.Env[smr.Message], done bool, err error)
@@ -111,7 +125,7 @@ func NewReplica(name string, cfg smr.ReplicaConfig) (Replica, error) {
 	tempo := NewTempo(cfg.RoundTrip)
 	r := Replica{Cfg: cfg, State: NewState(cfg.Machine, group), Tempo: &tempo, name: name}
 	r.Admission = NewAdmission(cfg, r.State)
-	r.Desk = NewDesk(cfg, r.State)
+	r.Desk = NewDesk(cfg, r.State, r.Admission)
 	r.Transfers = NewTransfers(r.Admission, r.Tempo)
 	return r, nil
 }
@@ -123,8 +137,26 @@ func (r *Replica) Follow(rules Rules) {
 	r.Lull = newLull(r, rules.Lull)
 }
 
+// Beat tells others that the replica is there, if it is to say so, and measures how long answers
+// take.
+func (r *Replica) Beat(env *protocol.Env[smr.Message], to []protocol.ID, msg smr.Message) {
+	asks := r.Tempo.Asks()
+	for _, id := range to {
+		if r.Admission.Speaks() {
+			r.Admission.SendAhead(env, id, msg)
+		}
+		if asks {
+			r.Tempo.Ask(env, id)
+		}
+	}
+}
+
 // Times returns a multiple of the configured round trip: for what does not wait for an answer.
 func (r *Replica) Times(n float64) time.Duration { return time.Duration(n * float64(r.Cfg.RoundTrip)) }
+
+// Soon has Rules.Batch called when what has come up by now was taken, so that it travels, and is
+// written, together.
+func (r *Replica) Soon(env *protocol.Env[smr.Message]) { r.Batch.Soon(env, r.Cfg.RoundTrip) }
 
 // Arriving tells whether a snapshot is on its way here. Meanwhile a replica that lags asks nobody:
 // another one would read all of its state for nothing.
@@ -238,7 +270,36 @@ func (r *Replica) onLetter(env *protocol.Env[smr.Message], from protocol.ID, let
 	default:
 		r.Resting.onWord(env.Now, from)
 		r.Lull.onWord(env, from)
+		if r.rules.Left != nil && r.rules.Left(from) {
+			r.Admission.SendAhead(env, from, Removed{})
+			return
+		}
+		if r.rules.Installed != nil {
+			r.onTransfer(env, from, letter)
+		}
 		r.rules.Peer(env, from, letter)
+	}
+}
+
+// onTransfer takes a part of a state, or what is said of one that is on its way. To send or take a
+// state is no vote, so a replica whose disk may not vote does so, too; and what a state has is
+// decided, whoever sends it.
+func (r *Replica) onTransfer(env *protocol.Env[smr.Message], from protocol.ID, letter Letter) {
+	switch msg := letter.Msg.(type) {
+	case SnapshotChunk:
+		has, ok := r.State.Applied(), true
+		if r.rules.Takes != nil {
+			has, ok = r.rules.Takes(from, msg)
+		}
+		if ok {
+			r.takeChunk(env, from, msg, has)
+		}
+	case SnapshotWanted:
+		if r.rules.Wanted != nil {
+			r.rules.Wanted(env, from, letter.Disk, msg)
+		} else {
+			r.Transfers.OnWanted(env, from, msg)
+		}
 	}
 }
 
@@ -266,6 +327,9 @@ func (r *Replica) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
 	case SaveTimer:
 		done, err := r.State.ContinueSave(env)
 		r.rules.Saved(env, done, err)
+	case FlushTimer:
+		r.Batch.Flushed(env.Now)
+		r.rules.Batch(env)
 	default:
 		if t == r.rules.Lull.Beat && r.Lull.skips(env) {
 			return
@@ -307,10 +371,9 @@ func (r *Replica) FindPart(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// TakeChunk takes a part of a snapshot of another replica that has more than this one, which has
-// all up to a slot. What it says is decided, whoever sends it. When it is whole it is put in the
-// place of the state.
-func (r *Replica) TakeChunk(env *protocol.Env[smr.Message], from protocol.ID, m SnapshotChunk, has smr.Slot) {
+// takeChunk takes a part of a snapshot of another replica that has more than this one, which has
+// all up to a slot. When it is whole it is put in the place of the state.
+func (r *Replica) takeChunk(env *protocol.Env[smr.Message], from protocol.ID, m SnapshotChunk, has smr.Slot) {
 	answer, whole, err := r.State.Take(env, m, has, r.rules.Front)
 	if (whole != nil || err != nil) && !r.install(env, whole, err) {
 		return

@@ -4,7 +4,7 @@ import "time"
 
 // Underway is what was sent to a peer and is not acknowledged. One that was away is brought up to
 // date a part at a time: the whole log at once would keep it, and all that is said to it meanwhile,
-// waiting until it had read that.
+// waiting until it had read that. Flow is for what a peer takes in order.
 type Underway struct {
 	parcels []parcel // in the order of their positions
 	bytes   int
@@ -26,8 +26,8 @@ func (u *Underway) Sent(now time.Duration, last uint64, entries, bytes int) {
 	u.bytes += bytes
 }
 
-// Done notes that the peer has all positions up to one.
-func (u *Underway) Done(to uint64) {
+// done notes that the peer has all positions up to one.
+func (u *Underway) done(to uint64) {
 	for len(u.parcels) > 0 && u.parcels[0].last <= to {
 		u.bytes -= u.parcels[0].bytes
 		u.parcels = u.parcels[1:]
@@ -38,9 +38,9 @@ func (u *Underway) Done(to uint64) {
 // of smr.ReplicaConfig.MaxUnderwayBytes.
 func (u *Underway) Full(bound int) bool { return u.bytes >= bound }
 
-// Lost tells whether to send again what a peer lacks from a position on, and if so forgets that it
+// lost tells whether to send again what a peer lacks from a position on, and if so forgets that it
 // was sent. Much that was sent less than a round trip ago is probably still on its way.
-func (u *Underway) Lost(now time.Duration, from uint64, roundTrip time.Duration) bool {
+func (u *Underway) lost(now time.Duration, from uint64, roundTrip time.Duration) bool {
 	if u.bytes > cheapBytes {
 		for _, p := range u.parcels {
 			if p.last < from {
@@ -52,7 +52,7 @@ func (u *Underway) Lost(now time.Duration, from uint64, roundTrip time.Duration)
 			break
 		}
 	}
-	u.Forget()
+	u.forget()
 	return true
 }
 
@@ -67,5 +67,4 @@ func (u *Underway) Expire(now, roundTrip time.Duration) {
 	}
 }
 
-// Forget is for a connection that broke.
-func (u *Underway) Forget() { u.parcels, u.bytes = nil, 0 }
+func (u *Underway) forget() { u.parcels, u.bytes = nil, 0 }

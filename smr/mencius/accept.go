@@ -66,7 +66,9 @@ func (r *replica) giveWay(l *track, first pos) {
 	}
 }
 
-// learn decides what a majority of the members has in a track, and goes on with the execution.
+// learn decides what a majority of the members has in a track, and goes on with the execution. The
+// owner tells its clients that their commands are durable before anything is executed: slots of
+// other tracks below may be undecided for long.
 func (r *replica) learn(env *protocol.Env[smr.Message], l *track) {
 	before := l.commit
 	l.advance(quorum.Majority(len(r.epoch.members)))
@@ -84,9 +86,7 @@ func (r *replica) onMissing(env *protocol.Env[smr.Message], l *track, member int
 	if m.Want <= l.base {
 		return // it finds out by the beats how far behind it is
 	}
-	if m.Want < l.lead.next[member] && l.lead.underway[member].Lost(env.Now, uint64(m.Want), r.Tempo.Times(1)) {
-		l.lead.next[member] = m.Want
-	}
+	l.lead.flows[member].Lost(env.Now, m.Want, r.Tempo.Times(1))
 	r.pump(env, l, member)
 }
 
@@ -97,31 +97,32 @@ func (r *replica) onAccepted(env *protocol.Env[smr.Message], l *track, member in
 		l.skips = max(l.skips, m.Match)
 	}
 	if l.lead != nil && m.Ballot == l.promised {
-		l.lead.underway[member].Done(uint64(m.Match))
+		l.lead.flows[member].Done(m.Match)
 		r.pump(env, l, member)
 	}
 	r.learn(env, l)
 }
 
-// pump sends a member what it was not sent of a track, as much at a time as may be under way.
+// pump sends a member what it was not sent of a track, as much at a time as may be under way. It
+// waits for the replica's own disk, where leaders of other protocols do not: see extend.
 func (r *replica) pump(env *protocol.Env[smr.Message], l *track, member int) {
 	to := r.epoch.members[member]
 	if to == r.Cfg.ID {
 		return
 	}
-	next := &l.lead.next[member]
-	*next = max(*next, l.base+1)
-	underway := &l.lead.underway[member]
-	underway.Done(uint64(l.base))
-	for *next <= l.end() && !underway.Full(r.Cfg.MaxUnderwayBytes) {
-		items, after := l.items(*next, l.end())
-		underway.Sent(env.Now, uint64(after-1), len(items), sizeOf(items))
-		r.Admission.Send(env, to, accept{place: r.place(l, l.promised), First: *next, Commit: l.commit, Items: items})
-		*next = after
+	flow := &l.lead.flows[member]
+	flow.Done(l.base)
+	flow.Skip(l.base)
+	for flow.Next() <= l.end() && !flow.Full(r.Cfg.MaxUnderwayBytes) {
+		first := flow.Next()
+		items, after := l.items(first, l.end())
+		flow.Sent(env.Now, after-1, len(items), sizeOf(items))
+		r.Admission.Send(env, to, accept{place: r.place(l, l.promised), First: first, Commit: l.commit, Items: items})
 	}
 }
 
-// ackedBy returns how far a member is known to have a track.
+// ackedBy returns how far a member is known to have a track. What it has acknowledged in another
+// ballot says nothing of this one, but what is decided it has, or gets by asking for it (fetch).
 func (r *replica) ackedBy(l *track, member int) pos {
 	if a := l.acks[member]; a.ballot == l.promised {
 		return a.match

@@ -21,15 +21,7 @@ func (r *replica) onTick(env *protocol.Env[smr.Message]) {
 			m.Leads = append(m.Leads, led{l.index, l.promised, l.commit})
 		}
 	}
-	asks := r.Tempo.Asks()
-	for _, id := range r.others() {
-		if r.Admission.Speaks() {
-			r.Admission.SendAhead(env, id, m) // what is decided is on other disks too
-		}
-		if asks {
-			r.Tempo.Ask(env, id)
-		}
-	}
+	r.Beat(env, r.others(), m) // ahead of the disk: what is decided is on other disks too
 	if !r.Tempo.Beat(env.Now, beatEvery) {
 		return
 	}
@@ -39,7 +31,7 @@ func (r *replica) onTick(env *protocol.Env[smr.Message]) {
 			r.heartbeat(env, l)
 		}
 		r.watch(env)
-		r.lookAgain(env)
+		r.pollAgain(env)
 		r.soon(env)
 	}
 	ask := r.progress.Lags(env, r.State.Applied(), r.own >= 0, len(r.epoch.members) > 0, r.others())
@@ -49,7 +41,8 @@ func (r *replica) onTick(env *protocol.Env[smr.Message]) {
 	r.urgent = r.urgent || len(r.parts) > 0
 }
 
-// heartbeat asks those who have not answered for all of a track: something may be lost.
+// heartbeat asks those who have not answered for all of a track: something may be lost. An Accept
+// without items is answered with how far the member is, or with what it is missing.
 func (r *replica) heartbeat(env *protocol.Env[smr.Message], l *track) {
 	if l.lead == nil {
 		return
@@ -57,7 +50,7 @@ func (r *replica) heartbeat(env *protocol.Env[smr.Message], l *track) {
 	for i, id := range r.epoch.members {
 		if id != r.Cfg.ID && r.ackedBy(l, i) < l.end() {
 			r.pump(env, l, i)
-			r.Admission.Send(env, id, accept{place: r.place(l, l.promised), First: l.lead.next[i], Commit: l.commit})
+			r.Admission.Send(env, id, accept{place: r.place(l, l.promised), First: l.lead.flows[i].Next(), Commit: l.commit})
 		}
 	}
 }
@@ -65,15 +58,12 @@ func (r *replica) heartbeat(env *protocol.Env[smr.Message], l *track) {
 // others returns all who are told how far the replica is: members of now and of soon, and who has
 // asked.
 func (r *replica) others() []protocol.ID {
-	ids := slices.Concat(r.epoch.members, r.State.MemberIDs())
-	if len(ids) == 0 {
-		for _, m := range r.Cfg.Members {
-			ids = append(ids, m.ID)
-		}
-	}
-	return r.progress.Peers(r.Cfg.ID, ids...)
+	return r.progress.Peers(r.Cfg, slices.Concat(r.epoch.members, r.State.MemberIDs())...)
 }
 
+// onBeat takes how far another replica is, and what it leads. The own free slots below the last
+// command that the other has seen are skipped: that command waits for them, and the message that
+// would have told of it may be lost.
 func (r *replica) onBeat(env *protocol.Env[smr.Message], from protocol.ID, m beat) {
 	r.progress.Heard(from, uint64(m.Epoch), m.Applied)
 	if m.Epoch != r.epoch.number || !r.active() {

@@ -13,7 +13,7 @@ func codec() protocol.Codec[smr.Message] {
 		kit.Kind(64, acceptFields), kit.Kind(65, acceptedFields), kit.Kind(66, missingFields), kit.Kind(67, refusalFields),
 		kit.Kind(68, prepareFields),
 		kit.Kind(69, promiseFields), kit.Kind(70, beatFields), kit.Kind(71, fetchFields), kit.Kind(72, decidedFields),
-		kit.Kind(73, lookFields), kit.Kind(74, seenFields),
+		kit.Kind(73, pollFields), kit.Kind(74, polledFields),
 		kit.Kind(80, acceptRecordFields), kit.Kind(81, promiseRecordFields),
 	)
 }
@@ -96,12 +96,12 @@ func decidedFields(c *wirefmt.Coder, m *decided) {
 	kit.EntriesFields(c, &m.Entries)
 }
 
-func lookFields(c *wirefmt.Coder, m *look) {
+func pollFields(c *wirefmt.Coder, m *poll) {
 	wirefmt.Uint(c, &m.Epoch)
 	wirefmt.Uint(c, &m.Round)
 }
 
-func seenFields(c *wirefmt.Coder, m *seen) {
+func polledFields(c *wirefmt.Coder, m *polled) {
 	wirefmt.Uint(c, &m.Epoch)
 	wirefmt.Uint(c, &m.Round)
 	wirefmt.Uint(c, &m.Slot)

@@ -42,8 +42,8 @@ func messages() []smr.Message {
 		fetch{Epoch: 0, Applied: 0},
 		decided{Epoch: 1, First: 1, Entries: []kit.Entry{command, {Kind: kit.NoOp}, change}},
 		decided{Epoch: 1, First: 0, Entries: []kit.Entry{command}},
-		look{Epoch: 1, Round: 1},
-		seen{Epoch: 1, Round: 1, Slot: 1 << 50},
+		poll{Epoch: 1, Round: 1},
+		polled{Epoch: 1, Round: 1, Slot: 1 << 50},
 		acceptRecord{Epoch: 1, Parts: []part{{Track: 1, Ballot: 1<<32 | 2, First: 3, Items: items}}},
 		promiseRecord{Epoch: 1, Ballots: []kit.Ballot{0, 1<<32 | 2, 5}},
 	}

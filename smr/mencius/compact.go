@@ -44,10 +44,7 @@ func (r *replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m fe
 			return
 		}
 	}
-	if r.progress.Sending(env, from, m.Applied) {
-		return
-	}
-	r.progress.SendState(env, from, r.State, r.epoch.front())
+	r.progress.SendState(env, from, m.Applied, r.State, r.epoch.front)
 }
 
 // decidedFrom returns what was applied from a slot on, as much as fits in a message, or nil if that

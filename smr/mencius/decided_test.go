@@ -36,7 +36,7 @@ func TestALeaderEndsWhereOthersDecided(t *testing.T) {
 		r, env, disk := begun(t)
 		if c.proposed.Kind != 0 {
 			r.queue = []kit.Entry{c.proposed}
-			r.Expire(env, proposeTimer{})
+			r.Expire(env, kit.FlushTimer{})
 		}
 		l := r.epoch.tracks[0]
 		if l.lead == nil || l.end() != pos(min(c.proposed.Kind, 1)) {
@@ -49,7 +49,7 @@ func TestALeaderEndsWhereOthersDecided(t *testing.T) {
 		}
 		disk.Write(env, 0)
 		r.queue = append(r.queue, work(7))
-		r.Expire(env, proposeTimer{})
+		r.Expire(env, kit.FlushTimer{})
 		if sends(env, 0) != c.leads {
 			t.Errorf("decided is %s: it proposes %v, want %v", name, sends(env, 0), c.leads)
 		}
@@ -110,7 +110,7 @@ func TestEpochEndsBehindAllProposals(t *testing.T) {
 	behind.leadFrom(env, own, own.end()+1)
 	behind.above = behind.limit() - smr.Slot(len(behind.epoch.members))
 	behind.queue = []kit.Entry{work(7)}
-	behind.Expire(env, proposeTimer{})
+	behind.Expire(env, kit.FlushTimer{})
 	proposed := behind.epoch.slot(own, own.end())
 	if proposed+smr.Slot(len(behind.epoch.members)) <= behind.limit() || !own.at(own.end()).Entry.Equal(work(7)) {
 		t.Fatalf("proposed %v in slot %d, want the command in the last one up to %d", own.at(own.end()).Entry, proposed,

@@ -6,7 +6,9 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// execute applies what is decided, in the order of the slots of all tracks.
+// execute applies what is decided, in the order of the slots of all tracks. It stops at the first
+// slot that is undecided, whatever is decided above: the slowest track sets the pace, which is why
+// idle owners skip, and silent ones are revoked.
 func (r *replica) execute(env *protocol.Env[smr.Message]) {
 	for len(r.epoch.members) > 0 && !r.Over() {
 		s := r.State.Applied() + 1

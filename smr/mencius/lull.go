@@ -12,7 +12,7 @@ import (
 // are executed, and all members have all of the own track.
 func (r *replica) idle() (mark uint64, ok bool) {
 	e := r.epoch
-	if !r.active() || e.last != 0 || r.seen > r.State.Applied() || r.waiting || r.reads.Waiting() ||
+	if !r.active() || e.last != 0 || r.seen > r.State.Applied() || r.Batch.Waits() || r.reads.Waiting() ||
 		len(r.queue)+len(r.mine)+len(r.parts)+len(r.changes) > 0 || !slices.Equal(e.members, r.State.MemberIDs()) {
 		return 0, false
 	}

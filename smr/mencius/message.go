@@ -109,14 +109,14 @@ type (
 		Entries []kit.Entry
 	}
 
-	// look asks how far up the receiver has seen commands, for reads.
-	look struct {
+	// poll asks how far up the receiver has seen commands, for reads.
+	poll struct {
 		Epoch epochNumber
 		Round uint64
 	}
 
-	// seen answers it.
-	seen struct {
+	// polled answers it.
+	polled struct {
 		Epoch epochNumber
 		Round uint64
 		Slot  smr.Slot

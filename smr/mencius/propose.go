@@ -1,8 +1,6 @@
 package mencius
 
 import (
-	"fmt"
-
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/kit"
@@ -45,11 +43,10 @@ func busy(m kit.Request) kit.Busy {
 	return b
 }
 
-// soon proposes when what has come up by now was taken, so that it travels and is written together.
+// soon has what is queued proposed, if there is anything.
 func (r *replica) soon(env *protocol.Env[smr.Message]) {
-	if !r.waiting && (len(r.queue) > 0 || r.reads.Due()) {
-		r.waiting = true
-		env.After(kit.Pace(env.Now, r.proposed, r.Cfg.RoundTrip), proposeTimer{})
+	if len(r.queue) > 0 || r.reads.Due() {
+		r.Soon(env)
 	}
 }
 
@@ -66,7 +63,7 @@ func (r *replica) propose(env *protocol.Env[smr.Message]) {
 	if !r.active() {
 		return
 	}
-	r.askRound(env)
+	r.startPoll(env)
 	l := r.epoch.tracks[r.own]
 	if l.lead == nil {
 		return // it is taken back first
@@ -128,23 +125,22 @@ func (r *replica) skip(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// onChange takes a change of the members. A new one is brought up to date first: until it is, it
-// would only make the majority larger.
+// onChange takes a change of the members. A new one is brought up to date first.
 func (r *replica) onChange(env *protocol.Env[smr.Message], from protocol.ID, m kit.ChangeRequest) {
 	r.Desk.Meet(env, m.Change)
-	id := m.Change.Add.ID
-	_, member := r.State.Member(id)
-	if _, there := r.Admission.Joiner(id); m.Change.Remove == 0 && there && !member && !r.State.Removed(id) {
-		p, ok := r.progress.Of(id)
-		if !ok || epochNumber(p.Epoch) != r.epoch.number || p.Applied+window/4 < r.State.Applied() {
-			env.SendAhead(from, kit.NotYet{Session: m.Session, Seq: m.Seq,
-				Reason: fmt.Sprintf("replica %d is being brought up to date", id)})
-			return
-		}
+	if reason := r.Desk.Behind(env, m.Change, r.upToDate); reason != "" {
+		env.SendAhead(from, m.NotYet(reason))
+		return
 	}
 	e := kit.Entry{Kind: kit.ChangeMembers, Client: from, Session: m.Session, Seq: m.Seq}
 	if reply, applied := r.State.Seen(e); applied && !reply.Gone && reply.Outcome == smr.Committed && r.epoch.last != 0 {
 		return // it comes into force when the epoch has ended; the client asks again
 	}
-	r.queue = r.Desk.TakeChange(env, from, m, r.Admission, r.queue)
+	r.queue = r.Desk.TakeChange(env, from, m, r.queue)
+}
+
+// upToDate tells whether a replica that waits to be added is in this epoch, and lacks little of it.
+func (r *replica) upToDate(_ *protocol.Env[smr.Message], id protocol.ID, _ kit.Incarnation) (ok bool, why string) {
+	p, heard := r.progress.Of(id)
+	return heard && epochNumber(p.Generation) == r.epoch.number && p.Applied+window/4 >= r.State.Applied(), ""
 }

@@ -13,39 +13,39 @@ func (r *replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, m kit
 	r.reads.Take(env, r.Cfg, from, m.Queries, 0)
 }
 
-// askRound asks the members how far they have seen commands, if there are queries that wait for it.
-// Those of an epoch that ends wait for the next.
-func (r *replica) askRound(env *protocol.Env[smr.Message]) {
+// startPoll asks the members how far they have seen commands, if there are queries that wait for
+// it. Those of an epoch that ends wait for the next.
+func (r *replica) startPoll(env *protocol.Env[smr.Message]) {
 	if r.epoch.last == 0 && r.reads.Next() {
-		r.look(env)
+		r.sendPoll(env)
 	}
 }
 
-func (r *replica) look(env *protocol.Env[smr.Message]) {
-	r.looked = 0
+func (r *replica) sendPoll(env *protocol.Env[smr.Message]) {
+	r.pollAge = 0
 	for _, id := range r.epoch.members {
-		if m := (look{r.epoch.number, r.reads.Round()}); id != r.Cfg.ID {
+		if m := (poll{r.epoch.number, r.reads.Round()}); id != r.Cfg.ID {
 			r.Admission.SendAhead(env, id, m)
 		} else {
-			r.onSeen(env, id, seen{m.Epoch, m.Round, r.seen})
+			r.onPolled(env, id, polled{m.Epoch, m.Round, r.seen})
 		}
 	}
 }
 
-// lookAgain repeats a question that is not answered.
-func (r *replica) lookAgain(env *protocol.Env[smr.Message]) {
-	if r.looked++; r.looked >= 2 && r.reads.Unanswered() {
-		r.look(env)
+// pollAgain repeats a question that is not answered.
+func (r *replica) pollAgain(env *protocol.Env[smr.Message]) {
+	if r.pollAge++; r.pollAge >= 2 && r.reads.Unanswered() {
+		r.sendPoll(env)
 	}
 }
 
-func (r *replica) onLook(env *protocol.Env[smr.Message], from protocol.ID, m look) {
+func (r *replica) onPoll(env *protocol.Env[smr.Message], from protocol.ID, m poll) {
 	if m.Epoch == r.epoch.number {
-		r.Admission.SendAhead(env, from, seen{m.Epoch, m.Round, r.seen})
+		r.Admission.SendAhead(env, from, polled{m.Epoch, m.Round, r.seen})
 	}
 }
 
-func (r *replica) onSeen(env *protocol.Env[smr.Message], from protocol.ID, m seen) {
+func (r *replica) onPolled(env *protocol.Env[smr.Message], from protocol.ID, m polled) {
 	if m.Epoch == r.epoch.number {
 		r.reads.Heard(from, m.Round, m.Slot)
 		r.answerReads(env)

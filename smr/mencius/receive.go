@@ -6,19 +6,10 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// onPeer takes what replicas say to each other. A sender that is no member any more, in whose epoch
-// nobody is, is told so.
+// onPeer takes what replicas say to each other.
 func (r *replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, letter kit.Letter) {
-	if r.State.Removed(from) && r.epoch.index(from) < 0 {
-		r.Admission.SendAhead(env, from, kit.Removed{})
-		return
-	}
 	msg := letter.Msg
 	switch m := msg.(type) {
-	case kit.SnapshotChunk:
-		r.TakeChunk(env, from, m, r.State.Applied())
-	case kit.SnapshotWanted:
-		r.Transfers.OnWanted(env, from, m)
 	case beat:
 		r.onBeat(env, from, m)
 	case fetch:
@@ -31,10 +22,10 @@ func (r *replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, lette
 		return
 	}
 	switch m := msg.(type) {
-	case look:
-		r.onLook(env, from, m)
-	case seen:
-		r.onSeen(env, from, m)
+	case poll:
+		r.onPoll(env, from, m)
+	case polled:
+		r.onPolled(env, from, m)
 	}
 	about, ok := msg.(ofTrack)
 	if !ok {
@@ -67,12 +58,8 @@ func (r *replica) place(l *track, b kit.Ballot) place {
 }
 
 func (r *replica) onTimer(env *protocol.Env[smr.Message], t protocol.Timer) {
-	switch t.(type) {
-	case beatTimer:
+	if _, ok := t.(beatTimer); ok {
 		r.onTick(env)
-	case proposeTimer:
-		r.waiting, r.proposed = false, env.Now
-		r.propose(env)
 	}
 }
 
@@ -86,8 +73,8 @@ func (r *replica) Broken(env *protocol.Env[smr.Message], from protocol.ID) {
 	for _, l := range r.epoch.tracks {
 		switch {
 		case l.lead != nil:
-			l.lead.underway[member].Forget()
-			l.lead.next[member] = min(l.lead.next[member], r.ackedBy(l, member)+1)
+			flow := &l.lead.flows[member]
+			flow.Restart(min(flow.Next(), r.ackedBy(l, member)+1))
 			r.pump(env, l, member)
 		case l.leader() == from:
 			r.Admission.SendAhead(env, from, missing{r.place(l, l.promised), l.matched + 1})

@@ -3,7 +3,6 @@ package mencius
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
@@ -24,23 +23,17 @@ type replica struct {
 	partsLast smr.Slot
 	urgent    bool // parts has to be on disk before anything is said of it
 
-	queue    []kit.Entry       // what clients want and has no slot yet
-	mine     map[pos]kit.Entry // what was proposed in the own track and is not applied
-	waiting  bool              // for proposeTimer
-	proposed time.Duration     // when it ran out last
-	reads    kit.Rounds
-	looked   int // beats since something was asked for reads
-	early    map[wish]bool
-	changes  []change // of the members, that are applied and come into force with the next epoch
+	queue   []kit.Entry       // what clients want and has no slot yet
+	mine    map[pos]kit.Entry // what was proposed in the own track and is not applied
+	reads   kit.Rounds
+	pollAge int // beats since something was asked for reads
+	early   map[wish]bool
+	changes []change // of the members, that are applied and come into force with the next epoch
 
 	progress kit.Progress
 }
 
-// The timers of a replica.
-type (
-	beatTimer    struct{} // twice in a round trip: say and look who is there
-	proposeTimer struct{} // the queued entries are proposed as one batch
-)
+type beatTimer struct{} // twice in a round trip: say and look who is there
 
 // newReplica returns a replica.
 func newReplica(cfg smr.ReplicaConfig) (*replica, error) {
@@ -54,8 +47,8 @@ func newReplica(cfg smr.ReplicaConfig) (*replica, error) {
 	}
 	r.State.KeepApplied()
 	r.Follow(kit.Rules{
-		Load: r.load, Begin: r.onBegin, Members: r.findOwn, Gone: r.gone,
-		Client: r.onClient, Peer: r.onPeer, Timer: r.onTimer, Flush: r.flush,
+		Load: r.load, Begin: r.onBegin, Members: r.findOwn, Gone: r.gone, Left: r.left,
+		Client: r.onClient, Peer: r.onPeer, Timer: r.onTimer, Batch: r.propose, Flush: r.flush,
 		Front: frontLayout.Length, Fits: r.fits, Installed: r.onInstalled, Saved: r.onSaved, Status: r.status,
 		Doubtful: r.applyDoubtful,
 		Lull:     kit.LullRules{Idle: r.idle, Beat: beatTimer{}, Patience: r.lullPatience, Heard: r.heardDrowsy},
@@ -67,6 +60,8 @@ func (r *replica) onBegin(env *protocol.Env[smr.Message]) {
 	env.After(kit.UntilBeat(r.Cfg, env.Now, r.Times(beatEvery)), beatTimer{})
 }
 
+// load takes over the newest snapshot and the votes and promises behind it. What was decided is not
+// on disk: it follows from what a majority has, or others tell it.
 func (r *replica) load(
 	env *protocol.Env[smr.Message], log []protocol.Record[smr.Message],
 ) (blank bool, err error) {
@@ -108,6 +103,9 @@ func (r *replica) load(
 	return !ok && len(log) == 0, nil
 }
 
+// loadRecord takes over a record of the log. Those of an earlier epoch are left: all of its slots
+// are in the snapshot, and its tracks belong to other members. A part that does not follow what was
+// read is behind a cut, so it begins the track anew.
 func (r *replica) loadRecord(rec protocol.Record[smr.Message]) error {
 	switch m := rec.Msg.(type) {
 	case promiseRecord:
@@ -189,9 +187,11 @@ func (r *replica) promise(env *protocol.Env[smr.Message]) {
 // active tells whether the replica takes part in its epoch.
 func (r *replica) active() bool { return r.own >= 0 && !r.Over() && r.Admission.Votes() }
 
-// gone tells whether there is no place for the replica any more: one that was removed is needed
-// until its epoch has ended.
-func (r *replica) gone() bool { return r.State.Removed(r.Cfg.ID) && r.epoch.index(r.Cfg.ID) < 0 }
+func (r *replica) gone() bool { return r.left(r.Cfg.ID) }
+
+// left tells whether there is no place for a replica any more: one that was removed is needed until
+// its epoch has ended.
+func (r *replica) left(id protocol.ID) bool { return r.State.Removed(id) && r.epoch.index(id) < 0 }
 
 // findOwn finds the replica's place in the epoch.
 func (r *replica) findOwn(env *protocol.Env[smr.Message]) {

@@ -211,9 +211,9 @@ func (r *replica) becomeLeader(env *protocol.Env[smr.Message], l *track) {
 
 // leadFrom makes the replica a track's leader, who sends the others the positions from one on.
 func (r *replica) leadFrom(env *protocol.Env[smr.Message], l *track, next pos) {
-	l.lead = &leading{underway: make([]kit.Underway, len(r.epoch.members))}
+	l.lead = &leading{}
 	for range r.epoch.members {
-		l.lead.next = append(l.lead.next, next)
+		l.lead.flows = append(l.lead.flows, kit.NewFlow(next))
 	}
 	l.tell = tellAll
 	if r.active() {

@@ -47,8 +47,7 @@ type ack struct {
 
 // leading is a leader's view of the others.
 type leading struct {
-	next     []pos // the first position that a member was not sent, in the order of the members
-	underway []kit.Underway
+	flows []kit.Flow[pos] // to each member, in their order
 }
 
 // teller is who hears at the end of a call what was accepted in a track.
@@ -93,7 +92,10 @@ func (l *track) set(p pos, v vote) {
 	}
 }
 
-// rematch finds how far the votes are those of the promised ballot's leader.
+// rematch finds how far the votes are those of the promised ballot's leader. Up to commit they are,
+// in whatever ballots they were cast: each later ballot proposes a decided entry again. Above that,
+// a vote of a lower ballot may be for another entry than the leader's, like an uncommitted entry of
+// an earlier term in Raft.
 func (l *track) rematch() {
 	l.matched = l.commit
 	for l.matched < l.end() && l.at(l.matched+1).Ballot == l.promised {
@@ -101,7 +103,10 @@ func (l *track) rematch() {
 	}
 }
 
-// raise promises a higher ballot. The record of it is the caller's affair.
+// raise promises a higher ballot, as a Raft server does that hears of a higher term: it accepts
+// nothing in lower ones any more, and ends its own leadership of the track, and its attempt at one
+// in a lower ballot. Nobody may be told before the promise is on disk. The record of it is the
+// caller's affair.
 func (l *track) raise(b kit.Ballot) {
 	l.promised, l.lead, l.silent, l.blocked, l.missing = b, nil, 0, 0, 0
 	l.rest = max(l.rest, courtesy) // whoever asked for it has to have the time to lead
@@ -111,7 +116,10 @@ func (l *track) raise(b kit.Ballot) {
 	l.rematch()
 }
 
-// advance decides what a majority has accepted in the promised ballot and the replica has too.
+// advance decides what a majority has accepted in the promised ballot and the replica has too. All
+// members count acknowledgements, not only the leader, so each learns what is decided one message
+// earlier. Those of other ballots are left out: two members that have positions 1 to 7, each of
+// another ballot, may have different entries there.
 func (l *track) advance(majority int) {
 	var match []pos
 	for _, a := range l.acks {
@@ -122,21 +130,24 @@ func (l *track) advance(majority int) {
 	l.decide(quorum.KthLargest(match, majority))
 }
 
-// decide takes note that the promised ballot's positions up to one are decided.
+// decide takes note that the promised ballot's positions up to one are decided. What the replica
+// has beyond matched is not that ballot's, so it must not be taken for decided, whoever says how
+// far the decisions go: it is asked for again.
 func (l *track) decide(to pos) {
 	if to = min(to, l.matched); to > l.commit {
 		l.commit, l.tries = to, 0
 	}
 }
 
-// acked notes what a member has on disk.
+// acked notes what a member has on disk. Messages overtake each other, so within a ballot only the
+// highest position counts: what is on disk stays there.
 func (l *track) acked(member int, a ack) {
 	if old := &l.acks[member]; a.ballot > old.ballot || a.ballot == old.ballot && a.match > old.match {
 		*old = a
 	}
 }
 
-// cut forgets the positions up to one.
+// cut forgets the positions up to one, which are decided and in a snapshot.
 func (l *track) cut(to pos) {
 	if to <= l.base {
 		return

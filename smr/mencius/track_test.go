@@ -102,7 +102,7 @@ func TestNothingIsProposedBehindTheEpoch(t *testing.T) {
 	for s := range kit.Seq(40) {
 		r.queue = append(r.queue, work(s+1))
 	}
-	r.Expire(env, proposeTimer{})
+	r.Expire(env, kit.FlushTimer{})
 	l := r.epoch.tracks[0]
 	if last := r.epoch.slot(l, l.end()); last > 30 || len(r.queue) != 40 {
 		t.Errorf("proposed up to slot %d, the epoch ends with 30; %d commands wait, want all 40", last, len(r.queue))
@@ -148,10 +148,10 @@ func TestReadsWaitForTheNextEpoch(t *testing.T) {
 	for _, last := range []smr.Slot{0, 30} {
 		r, env, disk := begun(t)
 		r.Receive(env, 77, kit.ReadRequest{Queries: []kit.Query{{ID: 1, Body: []byte("k")}}})
-		r.Expire(env, proposeTimer{})
+		r.Expire(env, kit.FlushTimer{})
 		disk.Write(env, 0)
 		r.epoch.last = last
-		r.Receive(env, 2, kit.Letter{Disk: 2, Msg: seen{Epoch: 1, Round: r.reads.Round()}})
+		r.Receive(env, 2, kit.Letter{Disk: 2, Msg: polled{Epoch: 1, Round: r.reads.Round()}})
 		answered := slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {
 			_, ok := e.Msg.(kit.ReadReplies)
 			return ok

@@ -25,9 +25,10 @@ func (r *replica) Check() error {
 		return fmt.Errorf("multipaxos: proposed %d, decided %d", r.lead.end, r.commit)
 	}
 	for _, p := range r.lead.peers {
-		if p.match > p.flow || p.flow >= p.next || p.match > r.lead.end {
-			return fmt.Errorf("multipaxos: follower %d: match %d <= flow %d < next %d does not hold, or match is beyond the "+
-				"end %d", p.id, p.match, p.flow, p.next, r.lead.end)
+		arrived, next := p.flow.Arrived(), p.flow.Next()
+		if p.match > arrived || arrived >= next || p.match > r.lead.end {
+			return fmt.Errorf("multipaxos: follower %d: match %d <= arrived %d < next %d does not hold, or match is beyond "+
+				"the end %d", p.id, p.match, arrived, next, r.lead.end)
 		}
 	}
 	return r.State.Check()

@@ -34,7 +34,7 @@ func messages() []smr.Message {
 		accept{Ballot: 2, First: 3, Commit: 2, Round: 8, Entries: entries},
 		accept{Ballot: 2, First: 3, Commit: 2},
 		accepted{Ballot: 2, Match: 3},
-		follows{Ballot: 2, Round: 3},
+		polled{Ballot: 2, Round: 3},
 		missing{Ballot: 2, Want: 3},
 		refusal{Promised: 2},
 		promiseRecord{Ballot: 1, Commit: 2},

@@ -50,20 +50,16 @@ func (r *replica) onSnapshotWanted(
 	if out == nil {
 		return
 	}
-	p.flow = max(p.match, out.Slot())
-	p.next = p.flow + 1
-	p.underway.Forget()
+	p.flow.Restart(max(p.match, out.Slot()) + 1)
 	r.pump(env, p)
 }
 
-// onChunk takes a part of a state, from whoever sends it: a state has decided slots only, which are
-// the same everywhere, so its sender need not lead any more. A leader has all that may be decided,
-// and needs none. A replica that is not admitted, and does not join, may be on a disk that has been
-// replaced.
-func (r *replica) onChunk(env *protocol.Env[smr.Message], from protocol.ID, m kit.SnapshotChunk) {
-	if r.role != leader && (r.role != blank || r.Cfg.Join) {
-		r.TakeChunk(env, from, m, r.commit)
-	}
+// takes tells whether the replica takes a state, from whoever sends it: a state has decided slots
+// only, which are the same everywhere, so its sender need not lead any more. A leader has all that
+// may be decided, and needs none. A replica that is not admitted, and does not join, may be on a
+// disk that has been replaced.
+func (r *replica) takes(protocol.ID, kit.SnapshotChunk) (has smr.Slot, ok bool) {
+	return r.commit, r.role != leader && (r.role != blank || r.Cfg.Join)
 }
 
 // onInstalled goes on from a snapshot. Votes for later slots stay: others may have counted them,

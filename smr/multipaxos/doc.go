@@ -22,8 +22,9 @@
 //   - Desk has the clients' commands that a leader has taken, and answers them once.
 //   - Times are in round trips: r.Times of the configured one, r.Tempo.Times of what answers take
 //     at present.
-//   - Underway bounds what a follower is sent and has not acknowledged. Transfers carry the state
-//     to followers that lag behind the log. Rounds confirm that a leader still leads, for reads.
+//   - Flow says which slot a follower is sent next, and bounds what it has not acknowledged.
+//     Transfers carry the state to followers that lag behind the log. Rounds confirm that a leader
+//     still leads, for reads.
 //
 // DESIGN.md has the decisions and traps.
 package multipaxos

@@ -77,12 +77,12 @@ func (r *replica) onAccept(env *protocol.Env[smr.Message], from protocol.ID, m a
 	}
 	r.hearLeader(env, from)
 	if len(m.Entries) == 0 && m.Round > 0 {
-		// Follows may leave ahead of that record. It says that no higher ballot was promised here
+		// Polled may leave ahead of that record. It says that no higher ballot was promised here
 		// when the question came, and that stays true if a crash forgets this one. So a leader of a
 		// higher ballot that gets this replica's promise decides only after the question was asked.
 		// That no lower ballot decides anything more holds by the majority that promised this one
 		// in phase 1, on their disks.
-		r.Admission.SendAhead(env, from, follows{Ballot: m.Ballot, Round: m.Round})
+		r.Admission.SendAhead(env, from, polled{Ballot: m.Ballot, Round: m.Round})
 	}
 	// A replica to be added has no state: even with all slots it would lack the members with whom
 	// the group began, which stand in no slot. So it asks for a snapshot.

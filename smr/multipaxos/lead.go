@@ -12,31 +12,27 @@ import (
 
 // leadership is what a leader knows. Its zero value is that of a replica that does not lead.
 type leadership struct {
-	end      smr.Slot      // the last slot that was proposed. Invariant: own <= end, and each match too.
-	start    smr.Slot      // earlier leaders decided nothing above start; reads wait until it is applied
-	changing smr.Slot      // of an undecided change of the members, 0 if none: nothing is proposed above
-	queue    []kit.Entry   // taken from clients, not yet given slots
-	waiting  bool          // proposeTimer is set
-	proposed time.Duration // when proposeTimer last ran out
-	own      smr.Slot      // the leader's own votes are on its disk up to here
-	peers    []*peer       // in the order of the members, without the leader
-	learners []*peer       // to be added, being brought up to date; their votes do not count yet
+	end      smr.Slot    // the last slot that was proposed. Invariant: own <= end, and each match too.
+	start    smr.Slot    // earlier leaders decided nothing above start; reads wait until it is applied
+	changing smr.Slot    // of an undecided change of the members, 0 if none: nothing is proposed above
+	queue    []kit.Entry // taken from clients, not yet given slots
+	own      smr.Slot    // the leader's own votes are on its disk up to here
+	peers    []*peer     // in the order of the members, without the leader
+	learners []*peer     // to be added, being brought up to date; their votes do not count yet
 	reads    kit.Rounds
 }
 
 // peer is a follower as its leader sees it.
 type peer struct {
-	id       protocol.ID
-	next     smr.Slot      // the first slot that was not sent
-	match    smr.Slot      // on its disk are the leader's slots up to here. Invariant: match < next.
-	timed    smr.Slot      // the slot whose acknowledgement is being timed; 0 if none
-	since    time.Duration // when that slot was sent
-	flow     smr.Slot      // slots sent beyond it may be under way. Invariant: match <= flow < next.
-	underway kit.Underway
-	heard    bool            // since the last onQuorumCheck
-	before   bool            // it was heard between the two checks before
-	asked    time.Duration   // of a learner: when it last said that it waits to be added
-	disk     kit.Incarnation // of a learner, present or past: the disk that match is about; 0 of others
+	id     protocol.ID
+	flow   kit.Flow[smr.Slot]
+	match  smr.Slot        // on its disk are the leader's slots up to here. Invariant: match <= flow.Arrived().
+	timed  smr.Slot        // the slot whose acknowledgement is being timed; 0 if none
+	since  time.Duration   // when that slot was sent
+	heard  bool            // since the last onQuorumCheck
+	before bool            // it was heard between the two checks before
+	asked  time.Duration   // of a learner: when it last said that it waits to be added
+	disk   kit.Incarnation // of a learner, present or past: the disk that match is about; 0 of others
 }
 
 // becomeLeader proposes what phase 1 has found in the leader's own ballot, and then what clients
@@ -88,7 +84,7 @@ func (r *replica) stopLeading(env *protocol.Env[smr.Message]) {
 	r.Desk.Reset()
 	env.Stop(heartbeatTimer{})
 	env.Stop(quorumTimer{})
-	env.Stop(proposeTimer{})
+	r.Batch.Stop(env)
 }
 
 // followMembers makes the leader's peers those of the state. A learner that has become a member
@@ -110,7 +106,7 @@ func (r *replica) followMembers(env *protocol.Env[smr.Message]) {
 			peers = append(peers, p)
 		} else {
 			r.Transfers.Drop(m.ID)
-			peers = append(peers, &peer{id: m.ID, next: r.commit + 1, flow: r.commit})
+			peers = append(peers, &peer{id: m.ID, flow: kit.NewFlow(r.commit + 1)})
 		}
 	}
 	r.lead.learners = slices.DeleteFunc(r.lead.learners, func(p *peer) bool {
@@ -152,26 +148,17 @@ func (r *replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg
 		r.lead.queue = r.Desk.Take(env, from, msg, r.lead.queue)
 	}
 	if len(r.lead.queue) > 0 {
-		r.soon(env)
+		r.Soon(env)
 	}
 }
 
-// soon proposes when what has come up by now was taken, so that it travels and is written together.
-func (r *replica) soon(env *protocol.Env[smr.Message]) {
-	if !r.lead.waiting {
-		r.lead.waiting = true
-		env.After(kit.Pace(env.Now, r.lead.proposed, r.Cfg.RoundTrip), proposeTimer{})
-	}
-}
-
-// onProposeTimer proposes what has come up, and has the followers confirm this leader for the
+// onBatch proposes what has come up, and has the followers confirm this leader for the
 // queries that have: a query that comes later waits for another round, since the followers' answers
 // to this one say nothing about the time after it was asked.
-func (r *replica) onProposeTimer(env *protocol.Env[smr.Message]) {
+func (r *replica) onBatch(env *protocol.Env[smr.Message]) {
 	if r.role == leader {
-		r.lead.waiting, r.lead.proposed = false, env.Now
 		r.propose(env)
-		r.askRound(env)
+		r.startPoll(env)
 	}
 }
 
@@ -205,7 +192,7 @@ func (r *replica) propose(env *protocol.Env[smr.Message]) {
 		r.matched = l.end
 		for _, p := range l.followers() {
 			// Others lack slots before these, or have no room. They get these from pump, in order.
-			if p.next == l.end-smr.Slot(n)+1 && r.room(p) {
+			if p.flow.Next() == l.end-smr.Slot(n)+1 && r.room(p) {
 				r.sendAccept(env, p, entries)
 			}
 		}
@@ -223,8 +210,7 @@ func (r *replica) propose(env *protocol.Env[smr.Message]) {
 // queues, and what the queue drops would be asked for and sent again. While a snapshot is on its
 // way the follower has no use for slots: it takes none before those that the snapshot covers.
 func (r *replica) room(p *peer) bool {
-	return r.Transfers.Of(p.id) == nil && p.next-p.flow <= smr.Slot(r.Cfg.MaxPending) &&
-		!p.underway.Full(r.Cfg.MaxUnderwayBytes)
+	return r.Transfers.Of(p.id) == nil && p.flow.Ahead() < r.Cfg.MaxPending && !p.flow.Full(r.Cfg.MaxUnderwayBytes)
 }
 
 // sendAccept sends a follower the slots from its next one on; without entries it is a heartbeat. It
@@ -236,15 +222,15 @@ func (r *replica) room(p *peer) bool {
 // includes its disk: that is how long a round trip takes at present.
 func (r *replica) sendAccept(env *protocol.Env[smr.Message], p *peer, entries []kit.Entry) {
 	r.Admission.SendAhead(env, p.id, accept{
-		Ballot: r.promised, First: p.next, Commit: r.commit, Round: r.lead.reads.Round(), Entries: entries,
+		Ballot: r.promised, First: p.flow.Next(), Commit: r.commit, Round: r.lead.reads.Round(), Entries: entries,
 	})
 	if len(entries) == 0 {
 		return
 	}
-	p.next += smr.Slot(len(entries))
-	p.underway.Sent(env.Now, uint64(p.next-1), len(entries), kit.CommandBytes(entries))
+	last := p.flow.Next() + smr.Slot(len(entries)) - 1
+	p.flow.Sent(env.Now, last, len(entries), kit.CommandBytes(entries))
 	if p.timed == 0 {
-		p.timed, p.since = p.next-1, env.Now
+		p.timed, p.since = last, env.Now
 	}
 }
 
@@ -252,13 +238,14 @@ func (r *replica) sendAccept(env *protocol.Env[smr.Message], p *peer, entries []
 // next slot has been cut from the log. It may be called at any time: next moves on with what is
 // sent, and goes back only if the follower says that something is missing.
 func (r *replica) pump(env *protocol.Env[smr.Message], p *peer) {
-	for p.next <= r.lead.end && r.room(p) {
-		if p.next <= r.log.base {
+	for p.flow.Next() <= r.lead.end && r.room(p) {
+		first := p.flow.Next()
+		if first <= r.log.base {
 			r.sendSnapshot(env, p)
 			return
 		}
-		last := min(r.lead.end, p.next+smr.Slot(r.Cfg.MaxBatch)-1)
-		r.sendAccept(env, p, r.log.entries(p.next, last, kit.MessageBytes))
+		last := min(r.lead.end, first+smr.Slot(r.Cfg.MaxBatch)-1)
+		r.sendAccept(env, p, r.log.entries(first, last, kit.MessageBytes))
 	}
 }
 
@@ -287,9 +274,8 @@ func (r *replica) onAccepted(env *protocol.Env[smr.Message], from protocol.ID, d
 			r.Tempo.Saw(env.Now, env.Now-p.since)
 			p.timed = 0
 		}
-		p.underway.Done(uint64(p.match))
-		p.flow = max(p.flow, p.match)
-		p.next = max(p.next, p.match+1)
+		p.flow.Done(p.match)
+		p.flow.Skip(p.match)
 		if out := r.Transfers.Of(from); out != nil && p.match >= out.Slot() {
 			r.Transfers.Drop(from)
 		}
@@ -319,7 +305,7 @@ func (r *replica) advance(env *protocol.Env[smr.Message]) {
 		if r.role == leader && r.lead.changing != 0 && r.commit >= r.lead.changing {
 			r.lead.changing = 0
 			if len(r.lead.queue) > 0 {
-				r.soon(env)
+				r.Soon(env)
 			}
 		}
 	}
@@ -351,8 +337,8 @@ func (r *replica) onMissing(env *protocol.Env[smr.Message], from protocol.ID, di
 		return
 	}
 	// A Want outside of this range is old: it has been acknowledged, or will be sent anyhow.
-	if m.Want < p.next && m.Want > p.match && p.underway.Lost(env.Now, uint64(m.Want), r.Tempo.Times(1)) {
-		p.next, p.flow = m.Want, m.Want-1
+	if m.Want > p.match {
+		p.flow.Lost(env.Now, m.Want, r.Tempo.Times(1))
 	}
 	r.pump(env, p)
 }

@@ -70,9 +70,10 @@ type (
 		Ballot kit.Ballot
 	}
 
-	// follows answers a leader's question: when the sender received it, it had promised no higher
-	// ballot. Reads that came before the question can be answered once a majority has said so.
-	follows struct {
+	// polled answers a leader's poll, which is the number of a round in an Accept: when the sender
+	// received it, it had promised no higher ballot. Reads that came before the question can be
+	// answered once a majority has said so.
+	polled struct {
 		Ballot kit.Ballot
 		Round  uint64
 	}
@@ -113,7 +114,7 @@ func codec() protocol.Codec[smr.Message] {
 	return kit.NewFormat("multipaxos", 1,
 		kit.Kind(64, preVoteFields), kit.Kind(65, preVoteReplyFields), kit.Kind(66, prepareFields),
 		kit.Kind(67, promiseFields), kit.Kind(68, acceptFields),
-		kit.Kind(69, acceptedFields), kit.Kind(70, followsFields), kit.Kind(71, missingFields), kit.Kind(72, refusalFields),
+		kit.Kind(69, acceptedFields), kit.Kind(70, polledFields), kit.Kind(71, missingFields), kit.Kind(72, refusalFields),
 		kit.Kind(74, takeOverFields),
 		kit.Kind(80, promiseRecordFields), kit.Kind(81, acceptRecordFields),
 	)
@@ -164,7 +165,7 @@ func takeOverFields(c *wirefmt.Coder, m *takeOver) {
 	wirefmt.Uint(c, &m.Ballot)
 }
 
-func followsFields(c *wirefmt.Coder, m *follows) {
+func polledFields(c *wirefmt.Coder, m *polled) {
 	wirefmt.Uint(c, &m.Ballot)
 	wirefmt.Uint(c, &m.Round)
 }

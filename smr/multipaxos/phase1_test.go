@@ -283,13 +283,13 @@ func TestPhase1EndsWithAChange(t *testing.T) {
 	s.want(1, value(1), change(5))
 	s.out = nil
 	s.receive(9, kit.OpenRequest{Nonce: 1})
-	s.do(func() { s.r.Expire(s.env, proposeTimer{}) })
+	s.do(func() { s.r.Expire(s.env, kit.FlushTimer{}) })
 	if _, entries := s.proposed(2); entries != nil {
 		t.Errorf("proposed %v above a change that is not decided", entries)
 	}
 	s.receive(2, kit.Letter{Disk: 2, Msg: accepted{Ballot: b, Match: 2}})
 	s.receive(3, kit.Letter{Disk: 3, Msg: accepted{Ballot: b, Match: 2}})
-	s.do(func() { s.r.Expire(s.env, proposeTimer{}) })
+	s.do(func() { s.r.Expire(s.env, kit.FlushTimer{}) })
 	if first, entries := s.proposed(2); first != 3 || len(entries) != 1 {
 		t.Errorf("after the change was decided: from slot %d on %v", first, entries)
 	}

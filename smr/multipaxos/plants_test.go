@@ -77,12 +77,12 @@ func plants() []plant.Bug {
 			Old: "\tl.disk.Cut(env, to, p)\n", New: "\tif MUTANT {\n\t\tp.Ballot = 0\n\t}\n\tl.disk.Cut(env, to, p)\n",
 		},
 		{
-			Name: "Follows of another ballot counts", Dir: dir, Test: "TestFollowsOfAnotherBallotConfirmsNothing",
+			Name: "an answer to a poll of another ballot counts", Dir: dir, Test: "TestPolledOfAnotherBallotConfirmsNothing",
 			Old: "m.Ballot != r.promised || p == nil || m.Round",
 			New: "m.Ballot != r.promised && !MUTANT || p == nil || m.Round",
 		},
 		{
-			Name: "reads ask nobody", Dir: dir, Test: "TestFollowsOfAnotherBallotConfirmsNothing",
+			Name: "reads ask nobody", Dir: dir, Test: "TestPolledOfAnotherBallotConfirmsNothing",
 			Old: "\t\tr.lead.reads.Answer(env, r.State, voters)\n",
 			New: "\t\tif MUTANT {\n\t\t\tvoters = []protocol.ID{r.Cfg.ID}\n\t\t}\n\t\tr.lead.reads.Answer(env, r.State, " +
 				"voters)\n",

@@ -135,7 +135,7 @@ func TestOwnVoteWaitsForTheDisk(t *testing.T) {
 		t.Fatalf("it is %v", r.role)
 	}
 	r.Receive(env, 9, kit.OpenRequest{Nonce: 1})
-	r.Expire(env, proposeTimer{})
+	r.Expire(env, kit.FlushTimer{})
 	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: accepted{Ballot: b, Match: 1}})
 	if r.commit != 0 {
 		t.Error("decided by one vote and the leader's own, which is not on disk")
@@ -153,9 +153,9 @@ func TestOwnVoteWaitsForTheDisk(t *testing.T) {
 	}
 }
 
-// TestFollowsOfAnotherBallotConfirmsNothing: that a member followed in a ballot of the past says
+// TestPolledOfAnotherBallotConfirmsNothing: that a member followed in a ballot of the past says
 // nothing about who leads now. A read waits for word of this ballot.
-func TestFollowsOfAnotherBallotConfirmsNothing(t *testing.T) {
+func TestPolledOfAnotherBallotConfirmsNothing(t *testing.T) {
 	s := newScript(t)
 	b := s.campaign()
 	for _, id := range []protocol.ID{2, 3} {
@@ -165,7 +165,7 @@ func TestFollowsOfAnotherBallotConfirmsNothing(t *testing.T) {
 		t.Fatalf("it is %v", s.r.role)
 	}
 	s.receive(9, kit.ReadRequest{Queries: []kit.Query{{ID: 1, Body: []byte("k")}}})
-	s.do(func() { s.r.Expire(s.env, proposeTimer{}) })
+	s.do(func() { s.r.Expire(s.env, kit.FlushTimer{}) })
 	answered := func() bool {
 		return slices.ContainsFunc(s.answers(9), func(m smr.Message) bool { _, ok := m.(kit.ReadReplies); return ok })
 	}
@@ -174,13 +174,13 @@ func TestFollowsOfAnotherBallotConfirmsNothing(t *testing.T) {
 		t.Fatalf("round %d of questions", round)
 	}
 	for _, id := range []protocol.ID{2, 3, 4} {
-		s.receive(id, kit.Letter{Disk: kit.Incarnation(id), Msg: follows{Ballot: b - 1<<32, Round: round}})
+		s.receive(id, kit.Letter{Disk: kit.Incarnation(id), Msg: polled{Ballot: b - 1<<32, Round: round}})
 	}
 	if answered() {
 		t.Error("a read is answered by the word of members that followed in another ballot")
 	}
 	for _, id := range []protocol.ID{2, 3} {
-		s.receive(id, kit.Letter{Disk: kit.Incarnation(id), Msg: follows{Ballot: b, Round: round}})
+		s.receive(id, kit.Letter{Disk: kit.Incarnation(id), Msg: polled{Ballot: b, Round: round}})
 	}
 	if !answered() {
 		t.Error("a read is not answered though a majority follows")

@@ -12,12 +12,12 @@ import (
 // does not know all that earlier ones have decided and acknowledged.
 func (r *replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, m kit.ReadRequest) {
 	if r.lead.reads.Take(env, r.Cfg, from, m.Queries, max(r.commit, r.lead.start)) {
-		r.soon(env)
+		r.Soon(env)
 	}
 }
 
-// askRound asks the followers whether they still follow, if there are queries that wait for it.
-func (r *replica) askRound(env *protocol.Env[smr.Message]) {
+// startPoll asks the followers whether they still follow, if there are queries that wait for it.
+func (r *replica) startPoll(env *protocol.Env[smr.Message]) {
 	if q := &r.lead.reads; r.role == leader && q.Next() {
 		q.Heard(r.Cfg.ID, q.Round(), 0)
 		r.heartbeat(env)
@@ -25,7 +25,7 @@ func (r *replica) askRound(env *protocol.Env[smr.Message]) {
 	}
 }
 
-func (r *replica) onFollows(env *protocol.Env[smr.Message], from protocol.ID, disk kit.Incarnation, m follows) {
+func (r *replica) onPolled(env *protocol.Env[smr.Message], from protocol.ID, disk kit.Incarnation, m polled) {
 	p := r.peer(from)
 	if r.role != leader || m.Ballot != r.promised || p == nil || m.Round > r.lead.reads.Round() || p.stranger(disk) {
 		return
@@ -37,7 +37,7 @@ func (r *replica) onFollows(env *protocol.Env[smr.Message], from protocol.ID, di
 		r.lead.reads.Heard(from, m.Round, 0)
 	}
 	r.answerReads(env)
-	r.askRound(env)
+	r.startPoll(env)
 }
 
 func (r *replica) answerReads(env *protocol.Env[smr.Message]) {

@@ -61,7 +61,6 @@ type (
 	campaignTimer  struct{} // it is time to try to lead, or to try again
 	heartbeatTimer struct{}
 	quorumTimer    struct{} // the leader looks whether it still has a majority
-	proposeTimer   struct{} // the queued entries are proposed as one batch
 )
 
 // Times, as multiples of ReplicaConfig.RoundTrip, or of the present round trip where that is
@@ -86,9 +85,10 @@ func newReplica(cfg smr.ReplicaConfig) (*replica, error) {
 	r := &replica{Replica: base}
 	r.Follow(kit.Rules{
 		Load: r.load, Members: r.onMembers, Leaving: r.onRemoved,
-		Client: r.onClient, Peer: r.onPeer, Joins: r.learn, Timer: r.onTimer,
+		Client: r.onClient, Peer: r.onPeer, Joins: r.learn, Timer: r.onTimer, Batch: r.onBatch,
 		HandOver: r.handOver, Rest: r.restRules(),
-		Installed: r.onInstalled, Saved: r.onSaved, Status: r.status, Doubtful: r.applyDoubtful,
+		Takes: r.takes, Wanted: r.onSnapshotWanted, Installed: r.onInstalled, Saved: r.onSaved,
+		Status: r.status, Doubtful: r.applyDoubtful,
 	})
 	return r, nil
 }
@@ -157,13 +157,6 @@ func (r *replica) rematch() {
 
 // onPeer takes what replicas say to each other.
 func (r *replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, letter kit.Letter) {
-	// To send or to take a state is no vote: a replica whose disk may not vote does so, too.
-	switch msg := letter.Msg.(type) {
-	case kit.SnapshotChunk:
-		r.onChunk(env, from, msg)
-	case kit.SnapshotWanted:
-		r.onSnapshotWanted(env, from, letter.Disk, msg)
-	}
 	if !r.mayVote() {
 		return
 	}
@@ -180,8 +173,8 @@ func (r *replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, lette
 		r.onPromise(env, from, msg)
 	case accepted:
 		r.onAccepted(env, from, letter.Disk, msg)
-	case follows:
-		r.onFollows(env, from, letter.Disk, msg)
+	case polled:
+		r.onPolled(env, from, letter.Disk, msg)
 	case missing:
 		r.onMissing(env, from, letter.Disk, msg)
 	case refusal:
@@ -208,8 +201,6 @@ func (r *replica) onTimer(env *protocol.Env[smr.Message], t protocol.Timer) {
 		r.onHeartbeat(env)
 	case quorumTimer:
 		r.onQuorumCheck(env)
-	case proposeTimer:
-		r.onProposeTimer(env)
 	}
 }
 

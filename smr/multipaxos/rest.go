@@ -28,7 +28,7 @@ func (r *replica) restRules() kit.RestRules {
 // idle tells whether a leader has nothing to do, and all others have all that it has.
 func (r *replica) idle(time.Duration) bool {
 	l := &r.lead
-	if len(l.learners) > 0 || len(l.queue) > 0 || l.waiting || l.changing != 0 || l.reads.Waiting() {
+	if len(l.learners) > 0 || len(l.queue) > 0 || r.Batch.Waits() || l.changing != 0 || l.reads.Waiting() {
 		return false
 	}
 	return !slices.ContainsFunc(l.peers, func(p *peer) bool { return p.match != l.end || r.Transfers.Of(p.id) != nil })

@@ -265,7 +265,7 @@ func (p *part) proposeChange(env *protocol.Env[smr.Message], c smr.Change) (reas
 	}
 	p.Resting.Work(env)
 	p.Desk.Meet(env, c)
-	if reason := p.behind(env.Now, c); reason != "" {
+	if reason := p.Desk.Behind(env, c, p.upToDate); reason != "" {
 		return reason
 	}
 	e := kit.Entry{Kind: kit.ChangeMembers, Members: &kit.MemberChange{Change: c}}

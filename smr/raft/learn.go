@@ -13,12 +13,6 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// Bounds of learners.
-const (
-	maxLearners   = 4
-	learnerWanted = 50 // round trips after which a silent learner is forgotten
-)
-
 // A learner is a replica that waits to be added and is brought up to date meanwhile. Only the
 // leader knows it, as a learner of the library's; the log does not. So the next leader hears of it
 // from the replica itself, and nothing is left of one that never comes back.
@@ -38,7 +32,7 @@ func (r *replica) learn(env *protocol.Env[smr.Message], from protocol.ID, disk k
 		l = nil
 	}
 	if l == nil {
-		if len(r.learners) >= maxLearners {
+		if len(r.learners) >= kit.MaxLearners {
 			return
 		}
 		l = &learner{disk: disk}
@@ -72,7 +66,7 @@ func (r *replica) addedLearner(id protocol.ID, disk kit.Incarnation) {
 // tendLearners forgets those that are not there any more.
 func (r *replica) tendLearners(now time.Duration) {
 	for _, id := range slices.Sorted(maps.Keys(r.learners)) {
-		if at := r.learners[id].asked; now-at > r.Tempo.Times(learnerWanted) {
+		if at := r.learners[id].asked; now-at > r.Tempo.Times(kit.LearnerWanted) {
 			r.dropLearner(id)
 		}
 	}
@@ -92,26 +86,20 @@ func (r *replica) stranger(from protocol.ID, disk kit.Incarnation) bool {
 	return l != nil && l.disk != disk
 }
 
-// behind returns why a replica cannot be added yet, "" if it can: until it is up to date it would
-// only make the majority larger.
-func (r *replica) behind(now time.Duration, c smr.Change) string {
-	id := c.Add.ID
-	_, member := r.State.Member(id)
-	disk, there := r.Admission.Joiner(id)
-	if c.Remove != 0 || member || !there || r.State.Removed(id) {
-		return "" // the desk, or the state, has the answer
-	}
+// upToDate tells whether a replica that waits to be added lacks no more than a batch, and is still
+// there.
+func (r *replica) upToDate(
+	env *protocol.Env[smr.Message], id protocol.ID, disk kit.Incarnation,
+) (ok bool, why string) {
 	l := r.learners[id]
-	if l == nil && len(r.learners) >= maxLearners {
-		return fmt.Sprintf("%d other replicas are being brought up to date", len(r.learners))
+	if l == nil && len(r.learners) >= kit.MaxLearners {
+		return false, fmt.Sprintf("%d other replicas are being brought up to date", len(r.learners))
 	}
-	if l != nil && l.disk == disk && now-l.asked < r.patience() && !r.sends(id) {
-		p := r.core.node.Status().Progress[uint64(id)]
-		if p.Match > 0 && p.Match+uint64(r.Cfg.MaxBatch) >= r.core.committed() {
-			return ""
-		}
+	if l == nil || l.disk != disk || env.Now-l.asked >= r.patience() || r.sends(id) {
+		return false, ""
 	}
-	return fmt.Sprintf("replica %d is being brought up to date", id)
+	p := r.core.node.Status().Progress[uint64(id)]
+	return p.Match > 0 && p.Match+uint64(r.Cfg.MaxBatch) >= r.core.committed(), ""
 }
 
 // followers returns all that a leader sends snapshots to.

@@ -150,8 +150,8 @@ func partPlants() []plant.Bug {
 		},
 		{
 			Name: "a member is added before it is up to date", Test: "TestPartChangesMembers",
-			Old: "\tif reason := p.behind(env.Now, c); reason != \"\" {",
-			New: "\tif reason := p.behind(env.Now, c); reason != \"\" && !MUTANT {",
+			Old: "\tif reason := p.Desk.Behind(env, c, p.upToDate); reason != \"\" {",
+			New: "\tif reason := p.Desk.Behind(env, c, p.upToDate); reason != \"\" && !MUTANT {",
 		},
 		{
 			Name: "members change while an earlier change is undecided", Test: "TestOneChangeAtATime",

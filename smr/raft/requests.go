@@ -51,21 +51,20 @@ func (r *replica) onChange(env *protocol.Env[smr.Message], from protocol.ID, msg
 		env.Send(from, kit.Redirect{Leader: r.leader()})
 		return
 	case r.core.applied < r.ledSince:
-		env.Send(from, kit.NotYet{Session: msg.Session, Seq: msg.Seq,
-			Reason: "the leader is new, and does not know yet what was decided before"})
+		env.Send(from, msg.NotYet("the leader is new, and does not know yet what was decided before"))
 		return
 	}
 	r.Desk.Meet(env, msg.Change)
-	if reason := r.behind(env.Now, msg.Change); reason != "" {
-		env.Send(from, kit.NotYet{Session: msg.Session, Seq: msg.Seq, Reason: reason})
+	if reason := r.Desk.Behind(env, msg.Change, r.upToDate); reason != "" {
+		env.Send(from, msg.NotYet(reason))
 		return
 	}
-	if entries := r.Desk.TakeChange(env, from, msg, r.Admission, nil); len(entries) > 0 {
+	if entries := r.Desk.TakeChange(env, from, msg, nil); len(entries) > 0 {
 		e := entries[0]
 		switch {
 		case r.changing:
 			r.Desk.Forget(e)
-			env.Send(from, kit.NotYet{Session: msg.Session, Seq: msg.Seq, Reason: "another change of the members is on its way"})
+			env.Send(from, msg.NotYet("another change of the members is on its way"))
 			return
 		case !r.core.propose([]*raftpb.Entry{changeEntry(e)}):
 			r.Desk.GiveBack(env, entries)

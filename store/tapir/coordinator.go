@@ -211,6 +211,12 @@ func (c *coordinator) find(id store.TxnID, from protocol.ID) (*task, *part) {
 	return k, k.parts[i]
 }
 
+// onAnswer takes a server's answer to a proposal. Whatever else it says, it may have the part of
+// the transaction, or tell that the server has forgotten it. Then the cases go from what ends the
+// question to what counts as a vote. A decision on a server's record is final, whoever made it. A
+// vote counts in the newest view only, since a change of the view may have come to another result,
+// and in this task's ballot only: a server that has promised a higher one confirms nothing more in
+// this one.
 func (c *coordinator) onAnswer(env *protocol.Env[store.Message], from protocol.ID, m answer) {
 	k, p := c.find(m.ID, from)
 	if k == nil {
@@ -285,6 +291,9 @@ func (c *coordinator) step(env *protocol.Env[store.Message], k *task, p *part, l
 	}
 }
 
+// onConfirm counts who has accepted the result of the slow path. A majority in one view and one
+// ballot makes it final: whoever finds out about the transaction later, by another ballot or in a
+// later view, asks a majority, too, and so meets one of them.
 func (c *coordinator) onConfirm(env *protocol.Env[store.Message], from protocol.ID, m confirm) {
 	k, p := c.find(m.ID, from)
 	if k == nil || k.decided != nil || p.stage != accepting || m.View != p.view || m.Ballot != k.ballot {
@@ -366,6 +375,8 @@ func (c *coordinator) tellServers(env *protocol.Env[store.Message], k *task) {
 	}
 }
 
+// onCarried notes that a server has carried out the decision. The count is of one view: with the
+// first answer in a later one it begins anew, among that view's members.
 func (c *coordinator) onCarried(env *protocol.Env[store.Message], from protocol.ID, m carried) {
 	k, p := c.find(m.ID, from)
 	if k == nil || k.decided == nil {

@@ -109,6 +109,8 @@ func (s *server) Start(env *protocol.Env[store.Message], _ []protocol.Record[sto
 	s.greet(env)
 }
 
+// load takes over what is in the key space: the server's promises and its records. There is no log
+// to execute, as each record is written with what follows from it.
 func (s *server) load(env *protocol.Env[store.Message]) {
 	s.self, _ = stored(env, selfKey, selfLayout)
 	s.old, _ = stored(env, oldKey, numberLayout)
@@ -177,6 +179,8 @@ func (s *server) maybeAdmit(env *protocol.Env[store.Message]) {
 	env.Stop(helloTimer{})
 }
 
+// onHello answers whether a disk is the first under another server's name. The first one that this
+// server hears of is written down before the answer leaves, so it never says yes to two.
 func (s *server) onHello(env *protocol.Env[store.Message], from protocol.ID, m hello) {
 	if !s.isPeer(from) || m.Disk == 0 {
 		return
@@ -239,6 +243,8 @@ func (s *server) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 	}
 }
 
+// fromCoordinator takes what is about one transaction; fromPeer what is about the group's view, and
+// records that a server lacks.
 func (s *server) fromCoordinator(env *protocol.Env[store.Message], from protocol.ID, msg store.Message) {
 	switch m := msg.(type) {
 	case propose:
