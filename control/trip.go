@@ -54,6 +54,10 @@ const (
 	// guessCost is about what a right guess costs in processor time, see BenchmarkClientAlone in
 	// specgrpc. One that saves less is not made.
 	guessCost = 15 * time.Microsecond
+	// guessWaits is how many goroutines a right guess has woken that plain code does not need. On a
+	// busy machine each waits for a processor, which costs more than the processor time. And there
+	// what a guess seems to save is mostly such a wait, of the code that went on.
+	guessWaits = 2
 	// probeAgain is how long a probing call site waits for the results of what it tried.
 	probeAgain = 10 * time.Second
 	// steady is how many windows a call site must have paid for its next trip to be as
@@ -160,7 +164,12 @@ func (t *tally) gain() float64 {
 
 // idle reports whether right predictions save less than they cost: hardly anything is done
 // between them and the answers.
-func (t *tally) idle() bool { return t.right > 0 && t.gain() < guessCost.Seconds() }
+func (t *tally) idle(cost time.Duration) bool { return t.right > 0 && t.gain() < cost.Seconds() }
+
+// guessCost returns what a right prediction costs now.
+func (s *CallSite) guessCost() time.Duration {
+	return guessCost + guessWaits*time.Duration(s.floor.queue.mean.Load())
+}
 
 func (t *tally) cost() float64 {
 	if t.misses() <= 0 {
@@ -296,7 +305,7 @@ func (s *CallSite) judge(now time.Time) (events []news) {
 	below := fmt.Sprintf("hit rate %.0f %% is below the break-even of %.0f %%", 100*rate, 100*least)
 	switch {
 	case state == StateActive && t.again && now.Sub(t.since) < atLeast:
-	case seen.idle():
+	case seen.idle(s.guessCost()):
 		return s.rest(now, seen)
 	case wilsonUpper(rate, n) < least:
 		return []news{s.open(now, seen, below)}
@@ -367,7 +376,7 @@ func (s *CallSite) rest(now time.Time, seen *tally) []news {
 	e := s.open(now, seen, fmt.Sprintf(
 		"saves nothing: hardly any work follows the call before its answer is there (a right guess saves %.3g µs and "+
 			"costs about %.3g)",
-		1e6*seen.gain(), 1e6*guessCost.Seconds()))
+		1e6*seen.gain(), 1e6*s.guessCost().Seconds()))
 	t.idle.Store(true)
 	t.retry = 0
 	if known {

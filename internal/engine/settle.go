@@ -102,5 +102,8 @@ func (c *call) score() {
 	default:
 		c.op.CallSite.Engine().Counts().Wrong.Add(1)
 	}
+	if len(c.predictions) > 0 {
+		c.task.lookAtQueue(c.op.CallSite)
+	}
 	c.task.judge(c.op.CallSite)
 }

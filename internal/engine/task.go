@@ -109,13 +109,14 @@ const (
 	dutyGiveUp
 	dutyOver
 	dutyArrive
+	dutyLook
 )
 
 // duty is something to do once mu is released.
 type duty struct {
 	kind dutyKind
 	yes  bool
-	of   any // a *run, *Attempt, *call, *Control, *task, *belated or *arrival, by kind
+	of   any // a *run, *Attempt, *call, *Control, *CallSite, *task, *belated or *arrival, by kind
 	// resolver is the attempt's when the duty arose: the attempt may have given
 	// its stream up since.
 	resolver func(confirmed bool)
@@ -278,6 +279,8 @@ func (t *task) do(d duty) {
 		d.of.(*belated).end()
 	case dutyArrive:
 		d.of.(*arrival).completed()
+	case dutyLook:
+		go t.seeQueue(d.of.(*control.CallSite)) // it gives way, and the task goes on
 	case dutyComplete:
 		t.out.complete(d.of.(*run), t.err)
 	}
