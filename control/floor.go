@@ -87,4 +87,7 @@ func (q *queue) Waited(d time.Duration) {
 }
 
 // PerCall returns about how much of a call's time is spent in waiting for processors.
-func (q *queue) PerCall() time.Duration { return waitsPerCall * time.Duration(q.mean.Load()) }
+func (q *queue) PerCall() time.Duration { return waitsPerCall * q.wait() }
+
+// wait returns what a goroutine waits for a processor.
+func (q *queue) wait() time.Duration { return time.Duration(q.mean.Load()) }

@@ -184,21 +184,27 @@ func TestRestsWhileProcessorsAreBusy(t *testing.T) {
 			Predictors: []control.Predictor{constant{"a"}}})
 		for _, tt := range []struct {
 			wait, work time.Duration
+			every      int // so many-th task works
 			want       control.CallSiteState
 		}{
-			{0, ms / 2, control.StateActive},
-			{ms / 3, ms / 2, control.StateTripped},
-			{ms / 3, ms, control.StateActive},
-			{time.Second, ms / 2, control.StateTripped},
-			{time.Second, 3 * ms, control.StateActive}, // a wait of a second counts as one of a millisecond
-			{0, ms / 2, control.StateActive},
+			{0, ms / 2, 1, control.StateActive},
+			{ms / 3, ms / 2, 1, control.StateTripped},
+			{ms / 3, ms, 1, control.StateActive},
+			{time.Second, ms / 2, 1, control.StateTripped},
+			{time.Second, 3 * ms, 1, control.StateActive}, // a wait of a second counts as one of a millisecond
+			{0, ms / 2, 1, control.StateActive},
+			{ms / 3, 5 * ms, 5, control.StateTripped},
+			{ms / 3, 5 * ms, 3, control.StateActive},
+			{0, 5 * ms, 5, control.StateActive},
 		} {
 			ctx := processors.Pretend(t.Context(), func() time.Duration { return tt.wait })
-			time.Sleep(c.Config().Window)
-			for range 10000 {
+			time.Sleep(4 * c.Config().Window) // what was before counts for little
+			for i := range 3000 {
 				if _, err := Do(ctx, func(ctx context.Context) (int, error) {
 					_, err := callCase(ctx, s, "a", 5*ms, "a", new(atomic.Int64))
-					time.Sleep(tt.work)
+					if i%tt.every == 0 {
+						time.Sleep(tt.work)
+					}
 					return 0, err
 				}); err != nil {
 					t.Fatal(err)
