@@ -76,6 +76,9 @@ func (e *engineCallSite) Guesses() bool {
 	return e.board.now.Load().mode > ModeObserve && !e.trip.holds()
 }
 
+// Tries reports whether the call site takes but a few predictions, to see whether they pay again.
+func (e *engineCallSite) Tries() bool { return e.trip.at(e.board.now.Load().mode) == StateProbing }
+
 // Off reports whether the call site neither makes nor learns predictions.
 func (e *engineCallSite) Off() bool {
 	return e.board.now.Load().mode == ModeOff || e.killed || e.control != nil && e.control.killed.Load()

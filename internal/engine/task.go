@@ -62,11 +62,11 @@ type task struct {
 	shadowed, shadows, forgetful bool
 	told                         bool // whoever asked for a report has it
 
-	launches int32       // of attempts
-	guesses  atomic.Bool // call sites of its calls take guesses, see habit
-	inline   bool        // the first run executes in its caller's goroutine
-	ended    bool        // done is closed
-	idle     bool        // Do's goroutine waits, or will
+	launches int32        // of attempts
+	asked    atomic.Int32 // whether call sites of its calls take guesses, see habit
+	inline   bool         // the first run executes in its caller's goroutine
+	ended    bool         // done is closed
+	idle     bool         // Do's goroutine waits, or will
 	// watched says that cancelled is called if ctx ends. Then one goroutine, that
 	// waits with its run's own context, can be woken without that context's help.
 	watched bool
