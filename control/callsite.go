@@ -171,6 +171,8 @@ type callSiteCounters struct {
 	Calls, Plain, Sent, Predicted, Right, Wrong, Misled, Held, Adopted, Abandoned, Refused, Invalid, Learnt,
 	Stalls atomic.Int64
 
+	Paid atomic.Int64 // right predictions that saved more than they cost
+
 	WouldBeRight, WouldBeWrong, SavedNanos, Wasted, WastedNanos, Shadows, Trips, Limited atomic.Int64
 
 	Limit atomic.Pointer[Limit] // the last

@@ -39,6 +39,14 @@ func (e *engineCallSite) Config() *CallSiteConfig { return &e.cfg }
 // Counts returns the counters, to be counted up.
 func (e *engineCallSite) Counts() *callSiteCounters { return &e.stats }
 
+// Saved notes how long code went on before an answer that was predicted rightly.
+func (e *engineCallSite) Saved(d time.Duration) {
+	e.stats.SavedNanos.Add(int64(d))
+	if d >= (*CallSite)(e).guessCost() {
+		e.stats.Paid.Add(1)
+	}
+}
+
 // Floor returns the least time that the call site's calls took lately.
 func (e *engineCallSite) Floor() *floor { return &e.floor }
 
@@ -67,6 +75,9 @@ func (e *engineCallSite) Guesses() bool {
 	}
 	return e.board.now.Load().mode > ModeObserve && !e.trip.holds()
 }
+
+// Tries reports whether the call site takes but a few predictions, to see whether they pay again.
+func (e *engineCallSite) Tries() bool { return e.trip.at(e.board.now.Load().mode) == StateProbing }
 
 // Off reports whether the call site neither makes nor learns predictions.
 func (e *engineCallSite) Off() bool {

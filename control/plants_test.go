@@ -34,6 +34,21 @@ func TestPlants(t *testing.T) {
 			New: "case !MUTANT && state == StateActive && t.again && now.Sub(t.since) < atLeast:",
 		},
 		{
+			Name: "waits for processors cost nothing", Dir: dir, In: "internal/engine",
+			Test: "TestRestsWhileProcessorsAreBusy",
+			Old:  "return guessCost + guessWaits*s.floor.queue.wait()",
+			New:  "if MUTANT {\n\t\treturn guessCost\n\t}\n\treturn guessCost + guessWaits*s.floor.queue.wait()",
+		},
+		{
+			Name: "a few waits pay for all", Dir: dir, In: "internal/engine", Test: "TestRestsWhileProcessorsAreBusy",
+			Old: "s.floor.queue.wait() >= busyWait &&", New: "!MUTANT && s.floor.queue.wait() >= busyWait &&",
+		},
+		{
+			Name: "a trial is a loss", Dir: dir, In: "internal/engine", Test: "TestHabitOutlivesTrials",
+			Old: "return e.trip.at(e.board.now.Load().mode) == StateProbing",
+			New: "return !MUTANT && e.trip.at(e.board.now.Load().mode) == StateProbing",
+		},
+		{
 			Name: "a tripped site forgets why", Dir: dir, Test: "TestPaysAgain",
 			Old: "	t.last = *seen\n", New: "	if !MUTANT {\n\t\tt.last = *seen\n\t}\n",
 		},

@@ -54,6 +54,15 @@ const (
 	// guessCost is about what a right guess costs in processor time, see BenchmarkClientAlone in
 	// specgrpc. One that saves less is not made.
 	guessCost = 15 * time.Microsecond
+	// guessWaits is how many goroutines a right guess has woken that plain code does not need. On a
+	// busy machine each waits for a processor, which costs more than the processor time. And there
+	// what a guess seems to save is mostly such a wait, of the code that went on.
+	guessWaits = 2
+	// busyWait is what goroutines wait on a busy machine at least, and paidLeast the share of the
+	// right guesses that must save more than they cost there: a few that seem to save very much did
+	// nothing but wait.
+	busyWait  = 100 * time.Microsecond
+	paidLeast = 0.25
 	// probeAgain is how long a probing call site waits for the results of what it tried.
 	probeAgain = 10 * time.Second
 	// steady is how many windows a call site must have paid for its next trip to be as
@@ -110,7 +119,7 @@ func (t *trip) shown(state CallSiteState) *tally {
 
 // tally is what a call site is judged by: times are in seconds.
 type tally struct {
-	calls, right, wrong, misled, saved, wasted, lost float64
+	calls, right, paid, wrong, misled, saved, wasted, lost float64
 }
 
 func (t tally) minus(o tally) tally {
@@ -120,7 +129,7 @@ func (t tally) minus(o tally) tally {
 // plus returns the sum of so much of the one and so much of the other.
 func (t tally) plus(o tally, f, g float64) tally {
 	return tally{
-		f*t.calls + g*o.calls, f*t.right + g*o.right, f*t.wrong + g*o.wrong, f*t.misled + g*o.misled,
+		f*t.calls + g*o.calls, f*t.right + g*o.right, f*t.paid + g*o.paid, f*t.wrong + g*o.wrong, f*t.misled + g*o.misled,
 		f*t.saved + g*o.saved, f*t.wasted + g*o.wasted, f*t.lost + g*o.lost,
 	}
 }
@@ -158,9 +167,17 @@ func (t *tally) gain() float64 {
 	return t.saved / t.right
 }
 
-// idle reports whether right predictions save less than they cost: hardly anything is done
-// between them and the answers.
-func (t *tally) idle() bool { return t.right > 0 && t.gain() < guessCost.Seconds() }
+// idle reports whether the call site's right predictions save less than they cost: hardly anything
+// is done between them and the answers.
+func (s *CallSite) idle(seen *tally) bool {
+	if seen.right <= 0 {
+		return false
+	}
+	return seen.gain() < s.guessCost().Seconds() || s.floor.queue.wait() >= busyWait && seen.paid < paidLeast*seen.right
+}
+
+// guessCost returns what a right prediction costs now.
+func (s *CallSite) guessCost() time.Duration { return guessCost + guessWaits*s.floor.queue.wait() }
 
 func (t *tally) cost() float64 {
 	if t.misses() <= 0 {
@@ -173,9 +190,9 @@ func (t *tally) cost() float64 {
 func (s *CallSite) tally() tally {
 	c := &s.stats
 	return tally{
-		calls: float64(c.Sent.Load() + c.Plain.Load()), right: float64(c.Right.Load()), wrong: float64(c.Wrong.Load()),
-		misled: float64(c.Misled.Load()),
-		saved:  time.Duration(c.SavedNanos.Load()).Seconds(), wasted: float64(c.Wasted.Load()),
+		calls: float64(c.Sent.Load() + c.Plain.Load()), right: float64(c.Right.Load()), paid: float64(c.Paid.Load()),
+		wrong: float64(c.Wrong.Load()), misled: float64(c.Misled.Load()),
+		saved: time.Duration(c.SavedNanos.Load()).Seconds(), wasted: float64(c.Wasted.Load()),
 		lost: time.Duration(c.WastedNanos.Load()).Seconds(),
 	}
 }
@@ -296,7 +313,7 @@ func (s *CallSite) judge(now time.Time) (events []news) {
 	below := fmt.Sprintf("hit rate %.0f %% is below the break-even of %.0f %%", 100*rate, 100*least)
 	switch {
 	case state == StateActive && t.again && now.Sub(t.since) < atLeast:
-	case seen.idle():
+	case s.idle(seen):
 		return s.rest(now, seen)
 	case wilsonUpper(rate, n) < least:
 		return []news{s.open(now, seen, below)}
@@ -364,10 +381,13 @@ func (s *CallSite) rest(now time.Time, seen *tally) []news {
 	t := &s.trip
 	known := t.idle.Load()
 	t.retry = 0
-	e := s.open(now, seen, fmt.Sprintf(
-		"saves nothing: hardly any work follows the call before its answer is there (a right guess saves %.3g µs and "+
-			"costs about %.3g)",
-		1e6*seen.gain(), 1e6*guessCost.Seconds()))
+	reason := fmt.Sprintf("saves nothing: hardly any work follows the call before its answer is there (a right guess "+
+		"saves %.3g µs and costs about %.3g)", 1e6*seen.gain(), 1e6*s.guessCost().Seconds())
+	if seen.gain() >= s.guessCost().Seconds() {
+		reason = fmt.Sprintf("saves nothing: goroutines wait for the processors, %.0f µs each, and %.0f %% of the right "+
+			"guesses saved more than that costs", 1e6*s.floor.queue.wait().Seconds(), 100*seen.paid/seen.right)
+	}
+	e := s.open(now, seen, reason)
 	t.idle.Store(true)
 	t.retry = 0
 	if known {

@@ -84,6 +84,7 @@ func (t *task) send(c *call, use *spectree.Use, speculative bool) {
 	c.attempt = a
 	if speculative && c.tree.Uses() > 0 { // else it is there to be adopted
 		if wait := t.settlesWithin(c, use); wait > 0 {
+			c.stopped = now() // however often it is postponed
 			t.postpone(a, wait)
 			if t.rec != nil {
 				t.rec.held(c.tree, aboutToSettle)

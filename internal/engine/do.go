@@ -26,7 +26,7 @@ func Do[T any](ctx context.Context, f func(ctx context.Context) (T, error), opts
 	t.idle, t.watched = true, true
 	t.start()
 	t.waitForEnd()
-	habit.had(t.guesses.Load())
+	habit.had(t.asked.Load())
 	v, err := t.result()
 	out, _ := v.(T)
 	return out, err

@@ -101,8 +101,8 @@ func (l *light) do() (v any, err error) {
 		defer l.cancel(context.Canceled)
 		if r := l.close(); r != nil {
 			r.value, r.err, r.failed, r.goexit = v, err, failed, !normal && failed == nil
-			if l.breaks && r.task.guesses.Load() {
-				l.habit.lost.Add(1)
+			if l.breaks {
+				l.habit.lostBy(r.task.asked.Load())
 			}
 			v, err = r.conclude()
 			return
@@ -185,9 +185,18 @@ type habit struct {
 	lost   atomic.Int64 // times that calls would have, and could not, for want of a task
 }
 
+// Whether call sites of a task's calls take guesses.
 const (
-	// plainEnough is how many tasks of a function in a row took no guesses before it has none.
+	noGuesses    = iota
+	triedGuesses // only some that had tripped, to see whether they pay again: to lose one is no loss
+	takesGuesses
+)
+
+const (
+	// plainEnough is how many tasks of a function in a row took no guesses before it has none, and
+	// triedEnough how many after one whose call sites only tried some.
 	plainEnough = 64
+	triedEnough = 8
 	// wantedPerLost is how many tasks that take guesses there must be to one that loses its own.
 	wantedPerLost = 16
 )
@@ -219,13 +228,25 @@ func (h *habit) light(ctx context.Context, cfg *taskConfig) bool {
 }
 
 // had notes how a task of the function ended.
-func (h *habit) had(guesses bool) {
+func (h *habit) had(guesses int32) {
 	switch {
-	case guesses:
+	case guesses == takesGuesses:
 		h.wanted.Add(1)
 		h.plain.Store(0)
+	case guesses == triedGuesses:
+		h.plain.Store(plainEnough - triedEnough)
 	case h.plain.Load() < plainEnough:
 		h.plain.Add(1)
+	}
+}
+
+// lostBy notes that a call of Do, the first in a while, was no task when it began.
+func (h *habit) lostBy(guesses int32) {
+	switch guesses {
+	case takesGuesses:
+		h.lost.Add(1)
+	case triedGuesses:
+		h.had(triedGuesses)
 	}
 }
 

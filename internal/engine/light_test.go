@@ -339,6 +339,51 @@ func TestHabits(t *testing.T) {
 	}
 }
 
+// TestHabitOutlivesTrials: a call site that rests, and tries a few guesses now and then, changes
+// little about a function's habit, however often it does.
+func TestHabitOutlivesTrials(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := mustControl(t, control.Config{})
+		s := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/a", Mode: control.ModeOn, Effect: control.EffectNone,
+			Predictors: []control.Predictor{constant{"a"}}})
+		tasks := 0
+		f := func(ctx context.Context) (any, error) { // of its calls each waits for the one before
+			if !isLight(ctx) {
+				tasks++
+			}
+			for i := range 4 {
+				op := Operation{CallSite: s, Identity: fmt.Sprint(i), Transport: &fakeTransport{ms, val("a")}}
+				if outside, ok := op.Plainly(ctx); ok {
+					var w Watched
+					w.Begin(outside, op)
+					time.Sleep(ms)
+					w.Done("a", nil)
+				} else if _, err := Perform(ctx, &op); err != nil {
+					return nil, err
+				}
+			}
+			return nil, nil
+		}
+		defer habits.Delete(reflect.ValueOf(f).Pointer()) // the next test begins anew
+		do := func(n int) int {
+			tasks = 0
+			for range n {
+				if _, err := Do(t.Context(), f); err != nil {
+					t.Fatal(err)
+				}
+			}
+			return tasks
+		}
+		do(1000)
+		for i := range 100 {
+			time.Sleep(c.Config().Retry)
+			if n := do(200); n > enough+triedEnough {
+				t.Fatalf("trial %d: %d of 200 were tasks", i, n)
+			}
+		}
+	})
+}
+
 // TestRecordedTasks: who wants to know what happens in tasks has tasks.
 func TestRecordedTasks(t *testing.T) {
 	reports := 0

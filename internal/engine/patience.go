@@ -3,6 +3,7 @@ package engine
 import (
 	"time"
 
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/internal/processors"
 	"github.com/foresay/foresay/internal/spectree"
 )
@@ -33,10 +34,31 @@ func (t *task) settlesWithin(sent *call, use *spectree.Use) time.Duration {
 	if ft, ok := c.op.Transport.(*futureTransport); ok {
 		usual = ft.f.usually()
 	}
+	if usual > least {
+		// Is it the network and the server that take so long, or do calls queue for processors here?
+		// Then to send more only makes them longer.
+		t.lookAtQueue(sent.op.CallSite)
+		usual -= sent.op.CallSite.Engine().Floor().Queue().PerCall()
+	}
 	if usual == 0 || usual > least {
 		return 0
 	}
 	return least
+}
+
+// lookAtQueue has somebody find out how long goroutines wait for a processor, if it is time. Under
+// mu.
+func (t *task) lookAtQueue(at *control.CallSite) {
+	if at.Engine().Floor().Queue().Due() {
+		t.todo = append(t.todo, duty{kind: dutyLook, of: at})
+	}
+}
+
+// seeQueue finds out how long goroutines wait for a processor.
+func (t *task) seeQueue(at *control.CallSite) time.Duration {
+	wait := processors.Wait(t.ctx)
+	at.Engine().Floor().Queue().Waited(wait)
+	return wait
 }
 
 // blocker returns the call whose answer the use depends on, or nil.
@@ -56,10 +78,9 @@ func blocker(use *spectree.Use) *call {
 // longer. Under mu.
 func (t *task) postpone(a *Attempt, d time.Duration) {
 	t.tree.Postpone(a.call.tree)
-	a.call.stopped = now()
 	a.patient = time.AfterFunc(d, func() {
 		more := time.Duration(0)
-		if processors.Busy(t.ctx) { // which the answer waits for: more work would delay it
+		if processors.Busy(t.seeQueue(a.call.op.CallSite)) { // which the answer waits for: more work would delay it
 			more = min(2*d, longestPatience)
 		}
 		t.mu.Lock()

@@ -22,7 +22,8 @@ func TestMinSaving(t *testing.T) {
 		queued   time.Duration // what calls took for a while, after some that were fast
 		busy     int           // how often the processors are found busy
 		slowDown time.Duration
-		want     int // calls that ran for a speculative caller
+		waits    time.Duration // what goroutines have waited for a processor
+		want     int           // calls that ran for a speculative caller
 		took     time.Duration
 	}{
 		{delay: 100 * time.Microsecond, want: 0, took: 300 * time.Microsecond},
@@ -33,8 +34,10 @@ func TestMinSaving(t *testing.T) {
 			took: 900 * time.Microsecond},
 		{delay: 100 * time.Microsecond, busy: 2 * 2, slowDown: 10 * ms, want: 2, took: 10*ms +
 			(500+1000+2000)*time.Microsecond},
+		{delay: 3 * ms, waits: 300 * time.Microsecond, want: 2, took: 3 * ms},
+		{delay: 3 * ms, waits: 400 * time.Microsecond, busy: 1000, want: 0, took: 9 * ms},
 	} {
-		t.Run(fmt.Sprint(tt.delay, tt.limits.MinSaving, tt.queued, tt.busy, tt.slowDown), func(t *testing.T) {
+		t.Run(fmt.Sprint(tt.delay, tt.limits.MinSaving, tt.queued, tt.busy, tt.slowDown, tt.waits), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w, s := newWorld(tt.delay), testCallSites(t)
 				chain := func(ctx context.Context) (int, error) {
@@ -62,8 +65,17 @@ func TestMinSaving(t *testing.T) {
 				if tt.slowDown > 0 {
 					w.delay = tt.slowDown
 				}
+				if q := s.get.Engine().Floor().Queue(); tt.waits > 0 {
+					q.Due()
+					q.Waited(tt.waits)
+				}
 				var looked atomic.Int32
-				ctx := processors.Pretend(t.Context(), func() bool { return int(looked.Add(1)) <= tt.busy })
+				ctx := processors.Pretend(t.Context(), func() (wait time.Duration) {
+					if int(looked.Add(1)) <= tt.busy {
+						wait = ms
+					}
+					return wait
+				})
 				start := time.Now()
 				var told *report.Report
 				before := s.get.Stats().Abandoned

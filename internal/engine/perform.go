@@ -83,8 +83,12 @@ type waiter struct {
 func (t *task) describe(l *lane, op *Operation) (spectree.CallSpec, quest) {
 	site := op.CallSite.Engine()
 	deep := op.config().Limits.Depth > 0 && tooDeep(&op.config().Limits, t.depth(l))
-	if site.Guesses() {
-		t.guesses.Store(true)
+	switch {
+	case !site.Guesses():
+	case site.Tries():
+		t.asked.CompareAndSwap(noGuesses, triedGuesses)
+	default:
+		t.asked.Store(takesGuesses)
 	}
 	mode := site.Decide(t.request, t.luck)
 	if t.shadowOf != nil && mode == control.ModeShadow {

@@ -162,7 +162,12 @@ type stall struct {
 func (s *stall) run(t *testing.T, l *lab) (took time.Duration, stalls int) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Second)
 	defer cancel()
-	ctx = processors.Pretend(ctx, func() bool { return s.busy })
+	ctx = processors.Pretend(ctx, func() (wait time.Duration) {
+		if s.busy {
+			wait = ms
+		}
+		return wait
+	})
 	start := time.Now()
 	report := WithReport(func(r *report.Report) { stalls = r.Stalls })
 	if _, err := Do(ctx, func(ctx context.Context) (int, error) { return 0, s.f(ctx, l) }, report); err != nil {

@@ -1,6 +1,10 @@
 package engine
 
-import "github.com/foresay/foresay/control"
+import (
+	"time"
+
+	"github.com/foresay/foresay/control"
+)
 
 // answer returns the result that a use of the call goes on with. A use of a
 // discarded run that comes for what was let go of is told so. Under mu.
@@ -97,10 +101,13 @@ func (c *call) score() {
 		c.right = true
 		c.op.CallSite.Engine().Counts().Right.Add(1)
 		if c.goneOn != 0 {
-			c.op.CallSite.Engine().Counts().SavedNanos.Add(int64(max(c.spared(), 0)))
+			c.op.CallSite.Engine().Saved(time.Duration(max(c.spared(), 0)))
 		}
 	default:
 		c.op.CallSite.Engine().Counts().Wrong.Add(1)
+	}
+	if len(c.predictions) > 0 {
+		c.task.lookAtQueue(c.op.CallSite)
 	}
 	c.task.judge(c.op.CallSite)
 }

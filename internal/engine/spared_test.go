@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/control"
+	"github.com/foresay/foresay/internal/processors"
 )
 
 // TestSpared: what a site's right guesses are said to have spared is what a clock says that
@@ -58,6 +59,11 @@ func TestSpared(t *testing.T) {
 			c.call("a", ms/4) // which is known to be short
 			c.call("unknown", ms/4)
 		}},
+		{"one that is postponed again and again, for the processors are busy", func(c code) {
+			c.sites["a"].Engine().Floor().Took(time.Now().Add(-ms/4), time.Now())
+			c.call("a", 20*ms) // which is known to be short
+			c.call("unknown", ms/4)
+		}},
 		{"a hook", func(c code) { c.call("a", 50*ms); OnCommit(c.ctx, func() { time.Sleep(10 * ms) }) }},
 		{"what follows a guessed call is held", func(c code) {
 			c.call("a", 50*ms)
@@ -84,7 +90,8 @@ func TestSpared(t *testing.T) {
 						sites[name] = callSiteCase(t, c, cfg)
 					}
 					began := time.Now()
-					_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
+					busy := processors.Pretend(t.Context(), func() time.Duration { return ms })
+					_, err := Do(busy, func(ctx context.Context) (int, error) {
 						tt.f(code{ctx, sites, func(name string, d time.Duration) {
 							if _, err := callCase(ctx, sites[name], name, d, name, new(atomic.Int64)); err != nil {
 								t.Error(err)
@@ -164,6 +171,48 @@ func TestRests(t *testing.T) {
 		}
 		if st := c.Status().CallSites[0]; st.State != control.StateActive || st.Reason != "" {
 			t.Errorf("%v: %q", st.State, st.Reason)
+		}
+	})
+}
+
+// TestRestsWhileProcessorsAreBusy: where goroutines queue for the processors, what is saved has to
+// be more than such waits, and a site rests only while they do.
+func TestRestsWhileProcessorsAreBusy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := mustControl(t, control.Config{})
+		s := callSiteCase(t, c, control.CallSiteConfig{Name: "/s/a", Mode: control.ModeOn, Effect: control.EffectNone,
+			Predictors: []control.Predictor{constant{"a"}}})
+		for _, tt := range []struct {
+			wait, work time.Duration
+			every      int // so many-th task works
+			want       control.CallSiteState
+		}{
+			{0, ms / 2, 1, control.StateActive},
+			{ms / 3, ms / 2, 1, control.StateTripped},
+			{ms / 3, ms, 1, control.StateActive},
+			{time.Second, ms / 2, 1, control.StateTripped},
+			{time.Second, 3 * ms, 1, control.StateActive}, // a wait of a second counts as one of a millisecond
+			{0, ms / 2, 1, control.StateActive},
+			{ms / 3, 5 * ms, 5, control.StateTripped},
+			{ms / 3, 5 * ms, 3, control.StateActive},
+			{0, 5 * ms, 5, control.StateActive},
+		} {
+			ctx := processors.Pretend(t.Context(), func() time.Duration { return tt.wait })
+			time.Sleep(4 * c.Config().Window) // what was before counts for little
+			for i := range 3000 {
+				if _, err := Do(ctx, func(ctx context.Context) (int, error) {
+					_, err := callCase(ctx, s, "a", 5*ms, "a", new(atomic.Int64))
+					if i%tt.every == 0 {
+						time.Sleep(tt.work)
+					}
+					return 0, err
+				}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if st := c.Status().CallSites[0]; st.State != tt.want {
+				t.Errorf("%v of work while goroutines wait for %v: %v (%q)", tt.work, tt.wait, st.State, st.Reason)
+			}
 		}
 	})
 }

@@ -62,11 +62,11 @@ type task struct {
 	shadowed, shadows, forgetful bool
 	told                         bool // whoever asked for a report has it
 
-	launches int32       // of attempts
-	guesses  atomic.Bool // call sites of its calls take guesses, see habit
-	inline   bool        // the first run executes in its caller's goroutine
-	ended    bool        // done is closed
-	idle     bool        // Do's goroutine waits, or will
+	launches int32        // of attempts
+	asked    atomic.Int32 // whether call sites of its calls take guesses, see habit
+	inline   bool         // the first run executes in its caller's goroutine
+	ended    bool         // done is closed
+	idle     bool         // Do's goroutine waits, or will
 	// watched says that cancelled is called if ctx ends. Then one goroutine, that
 	// waits with its run's own context, can be woken without that context's help.
 	watched bool
@@ -109,13 +109,14 @@ const (
 	dutyGiveUp
 	dutyOver
 	dutyArrive
+	dutyLook
 )
 
 // duty is something to do once mu is released.
 type duty struct {
 	kind dutyKind
 	yes  bool
-	of   any // a *run, *Attempt, *call, *Control, *task, *belated or *arrival, by kind
+	of   any // a *run, *Attempt, *call, *Control, *CallSite, *task, *belated or *arrival, by kind
 	// resolver is the attempt's when the duty arose: the attempt may have given
 	// its stream up since.
 	resolver func(confirmed bool)
@@ -278,6 +279,8 @@ func (t *task) do(d duty) {
 		d.of.(*belated).end()
 	case dutyArrive:
 		d.of.(*arrival).completed()
+	case dutyLook:
+		go t.seeQueue(d.of.(*control.CallSite)) // it gives way, and the task goes on
 	case dutyComplete:
 		t.out.complete(d.of.(*run), t.err)
 	}

@@ -180,6 +180,11 @@ func (w *Watched) Done(v any, err error) {
 			w.op.learn(w.ctx, &w.guess, v)
 		}
 	}
+	if w.op.light != nil { // there may be no task to do it
+		if c := s.Engine().Due(); c != nil {
+			c.Engine().Judge()
+		}
+	}
 	if r := w.req; r != nil {
 		r.Engine().AddCall(control.CallRecord{
 			CallSite: s.Engine().Config().Name, Effect: s.Engine().Config().Effect, Mode: w.mode,

@@ -1,4 +1,4 @@
-// Package processors tells whether goroutines queue for the processors. Tests in
+// Package processors tells how long goroutines queue for the processors. Tests in
 // virtual time, where they never do, say instead that they do.
 package processors
 
@@ -10,19 +10,20 @@ import (
 
 type key struct{}
 
-// Pretend returns a context in which busy says whether the processors are busy.
-func Pretend(ctx context.Context, busy func() bool) context.Context {
-	return context.WithValue(ctx, key{}, busy)
+// Pretend returns a context in which wait says how long a goroutine waits for a processor.
+func Pretend(ctx context.Context, wait func() time.Duration) context.Context {
+	return context.WithValue(ctx, key{}, wait)
 }
 
-// Busy reports whether goroutines wait for a processor: one that gives way does
-// not run again at once.
-func Busy(ctx context.Context) bool {
-	if busy, ok := ctx.Value(key{}).(func() bool); ok {
-		return busy()
+// Wait returns how long a goroutine that gives way waits until it runs again.
+func Wait(ctx context.Context) time.Duration {
+	if wait, ok := ctx.Value(key{}).(func() time.Duration); ok {
+		return wait()
 	}
-	const brief = 20 * time.Microsecond
 	begun := time.Now()
 	runtime.Gosched()
-	return time.Since(begun) > brief
+	return time.Since(begun)
 }
+
+// Busy reports whether one that waits for so long does not run again at once.
+func Busy(wait time.Duration) bool { return wait > 20*time.Microsecond }

@@ -107,7 +107,12 @@ func (w *world) pretend(ctx context.Context) context.Context {
 	if busy == 0 {
 		return ctx
 	}
-	return processors.Pretend(ctx, func() bool { return w.sc.chance.percent(busy, "busy", time.Since(w.start).String()) })
+	return processors.Pretend(ctx, func() (wait time.Duration) {
+		if w.sc.chance.percent(busy, "busy", time.Since(w.start).String()) {
+			wait = time.Millisecond
+		}
+		return wait
+	})
 }
 
 // pretending does the same for a server's streams.
