@@ -25,6 +25,9 @@ type Site struct {
 	// copy the store from the others, while it goes on, before they vote or answer reads. All nodes
 	// must be stopped before the first one starts with a layout that has a site more which says so.
 	Since uint64
+	// Joins are shards whose server here is none of the first members of its group: it is made one
+	// while the store runs, by Replace.
+	Joins []int
 }
 
 // A Layout is which nodes there are. All nodes have the same one.
@@ -89,7 +92,7 @@ const noServer protocol.ID = 0
 func (l Layout) validPlaces() error {
 	shards := len(l.Sites[0].Shards)
 	for k := range shards {
-		if len(l.SitesOf(k)) == 0 {
+		if len(l.FoundersOf(k)) == 0 {
 			return fmt.Errorf("store: no site that takes part has shard %d", k)
 		}
 	}
@@ -100,7 +103,7 @@ func (l Layout) validPlaces() error {
 		return fmt.Errorf("store: a layout whose First has %d sites for %d shards", len(l.First), shards)
 	}
 	for k, i := range l.First {
-		if i < 0 || i >= len(l.Sites) || !l.Sites[i].Has(k) {
+		if !slices.Contains(l.FoundersOf(k), i) {
 			return fmt.Errorf("store: shard %d is led first at site %d, which has no copy of it", k, i)
 		}
 	}
@@ -113,6 +116,11 @@ func (s Site) Has(shard int) bool { return s.Shards[shard] != noServer }
 // SitesOf returns the sites that take part and have a copy of a shard, in ascending order.
 func (l Layout) SitesOf(shard int) []int {
 	return slices.DeleteFunc(l.Unfenced(), func(i int) bool { return !l.Sites[i].Has(shard) })
+}
+
+// FoundersOf returns those of SitesOf whose servers make the shard's group in the beginning.
+func (l Layout) FoundersOf(shard int) []int {
+	return slices.DeleteFunc(l.SitesOf(shard), func(i int) bool { return slices.Contains(l.Sites[i].Joins, shard) })
 }
 
 // Whole tells whether each site has a copy of every shard.
@@ -130,7 +138,7 @@ func (l Layout) FirstOf(shard int) int {
 	if l.First != nil {
 		return l.First[shard]
 	}
-	sites := l.SitesOf(shard)
+	sites := l.FoundersOf(shard)
 	return sites[shard%len(sites)]
 }
 

@@ -63,6 +63,24 @@ type (
 		Reason string
 	}
 
+	// Replace has the group of a shard take the server of one site for a member in place of that of
+	// another one, if this server leads it (Protocol.Leads). It comes from the server's application,
+	// again and again until Replacing says that it is done: each time the next step is taken that can
+	// be. Any member may lead meanwhile, and whoever asks may begin anew.
+	Replace struct {
+		Ref      uint64
+		From, To int // places in the layout
+	}
+
+	// Replacing answers Replace.
+	Replacing struct {
+		Ref   uint64
+		Leads bool // this server led the shard when it was asked
+		Done  bool
+		// Reason is what it waits for, or why it cannot be.
+		Reason string
+	}
+
 	// ClockStatus is what a server goes by that serves reads at timestamps.
 	ClockStatus struct {
 		Leads   bool   // it serves them, as its shard's leader

@@ -196,6 +196,14 @@ func (p *Part[M]) Leader() smr.Member {
 	return p.replica.leader()
 }
 
+// Members returns the members, as of what is applied here. settled says that the log here has no
+// change of them beyond that: then a majority of them commits the entries at its end. The next
+// change may be in others' logs.
+func (p *Part[M]) Members() (ids []protocol.ID, settled bool) {
+	r := p.replica
+	return r.State.MemberIDs(), !r.changing && r.core.log.change <= r.part.head.applied.Index
+}
+
 // Applied returns the entry that was applied last. It may be one of the group's own, which the
 // owner does not see.
 func (p *Part[M]) Applied() Position { return p.replica.part.head.applied }

@@ -2,6 +2,7 @@ package carousel
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/foresay/foresay/protocol"
@@ -79,8 +80,8 @@ func newServer(cfg store.Config, mode variant) (*server, error) {
 	s.coordinator.reset()
 	s.snapshots, s.closing = s.newSnapshots(0), newClosing(0, 0)
 	var members []smr.Member
-	for _, id := range s.where.members[p.Index] {
-		members = append(members, smr.Member{ID: id})
+	for _, i := range cfg.Layout.FoundersOf(p.Index) {
+		members = append(members, smr.Member{ID: cfg.Layout.Sites[i].Shards[p.Index]})
 	}
 	hooks := raft.Hooks[store.Message]{Committed: s.committed, Leads: s.leads, Current: s.current, Follows: s.follows,
 		Said: s.said}
@@ -89,7 +90,7 @@ func newServer(cfg store.Config, mode variant) (*server, error) {
 	}
 	s.group, err = raft.NewPart(raft.PartConfig[store.Message]{
 		Group: smr.ReplicaConfig{ID: cfg.ID, Members: members, RoundTrip: cfg.RoundTrip,
-			Leader: s.where.leader(s.self)},
+			Leader: s.where.leader(s.self), Join: slices.Contains(cfg.Layout.Sites[p.Site].Joins, p.Index)},
 		Machine: s.state,
 		Hooks:   hooks,
 		Message: func(m smr.Message) store.Message { return grouped{m} },
@@ -126,6 +127,8 @@ func (s *server) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 			s.onStatus(env, m)
 		case store.HandOver:
 			kit.HandOver(env, s.group, s.cfg.Layout, s.place, m)
+		case store.Replace:
+			kit.Replace(env, s.group, s.cfg.Layout, s.place, m, s.term > 0)
 		}
 		return
 	}

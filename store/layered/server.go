@@ -2,6 +2,7 @@ package layered
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/foresay/foresay/protocol"
@@ -53,10 +54,19 @@ func withDefaults(cfg store.Config) (store.Config, error) {
 	return cfg, nil
 }
 
-// members returns the group of a shard.
+// members returns the servers that may be members of a shard's group.
 func members(l store.Layout, shard int) []smr.Member {
 	var out []smr.Member
 	for _, i := range l.SitesOf(shard) {
+		out = append(out, smr.Member{ID: l.Sites[i].Shards[shard]})
+	}
+	return out
+}
+
+// founders returns those of them that make the group in the beginning.
+func founders(l store.Layout, shard int) []smr.Member {
+	var out []smr.Member
+	for _, i := range l.FoundersOf(shard) {
 		out = append(out, smr.Member{ID: l.Sites[i].Shards[shard]})
 	}
 	return out
@@ -79,8 +89,9 @@ func newServer(cfg store.Config, logEntries int) (*server, error) {
 	shard := uint32(p.Index)
 	s.group, err = raft.NewPart(raft.PartConfig[store.Message]{
 		Group: smr.ReplicaConfig{
-			ID: cfg.ID, Members: members(cfg.Layout, p.Index), RoundTrip: cfg.RoundTrip, SnapshotEvery: logEntries,
+			ID: cfg.ID, Members: founders(cfg.Layout, p.Index), RoundTrip: cfg.RoundTrip, SnapshotEvery: logEntries,
 			Leader: cfg.Layout.Sites[cfg.Layout.FirstOf(p.Index)].Shards[p.Index],
+			Join:   slices.Contains(cfg.Layout.Sites[p.Site].Joins, p.Index),
 		},
 		Machine: s.shard, Prefix: []byte(statePrefix),
 		Message: func(m smr.Message) store.Message { return grouped{shard, m} },
@@ -136,6 +147,11 @@ func (s *server) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 	case store.HandOver:
 		if from == protocol.App {
 			kit.HandOver(env, s.group, s.cfg.Layout, s.place, m)
+		}
+	case store.Replace:
+		if from == protocol.App {
+			_, leads := s.group.Leads()
+			kit.Replace(env, s.group, s.cfg.Layout, s.place, m, leads)
 		}
 	}
 }
