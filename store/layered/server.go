@@ -2,7 +2,6 @@ package layered
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/foresay/foresay/protocol"
@@ -63,15 +62,6 @@ func members(l store.Layout, shard int) []smr.Member {
 	return out
 }
 
-// founders returns those of them that make the group in the beginning.
-func founders(l store.Layout, shard int) []smr.Member {
-	var out []smr.Member
-	for _, i := range l.FoundersOf(shard) {
-		out = append(out, smr.Member{ID: l.Sites[i].Shards[shard]})
-	}
-	return out
-}
-
 // newServer returns a server, whose group keeps the given number of entries in its log; 0 is what
 // package smr says. The error names the field of the configuration that is wrong.
 func newServer(cfg store.Config, logEntries int) (*server, error) {
@@ -86,13 +76,10 @@ func newServer(cfg store.Config, logEntries int) (*server, error) {
 	}
 	s := &server{cfg: cfg, place: p, shard: newShard(cfg.Applied), asked: map[raft.Position]question{},
 		first: map[store.TxnID]time.Duration{}}
-	shard := uint32(p.Index)
+	shard, group := uint32(p.Index), kit.GroupOf(cfg, p)
+	group.SnapshotEvery = logEntries
 	s.group, err = raft.NewPart(raft.PartConfig[store.Message]{
-		Group: smr.ReplicaConfig{
-			ID: cfg.ID, Members: founders(cfg.Layout, p.Index), RoundTrip: cfg.RoundTrip, SnapshotEvery: logEntries,
-			Leader: cfg.Layout.Sites[cfg.Layout.FirstOf(p.Index)].Shards[p.Index],
-			Join:   slices.Contains(cfg.Layout.Sites[p.Site].Joins, p.Index),
-		},
+		Group:   group,
 		Machine: s.shard, Prefix: []byte(statePrefix),
 		Message: func(m smr.Message) store.Message { return grouped{shard, m} },
 		Timer:   func(t protocol.Timer) protocol.Timer { return groupTimer{t} },
@@ -121,6 +108,9 @@ func (s *server) hear(env *protocol.Env[store.Message], msg smr.Message) {
 	case smr.HandingOver:
 		env.Send(protocol.App, kit.HandedOver(m))
 	case smr.Refused:
+		if m.Removed {
+			return
+		}
 		s.refused = m.Reason
 		env.Send(protocol.App, store.Refused{Reason: m.Reason, Forgot: true})
 	}
@@ -150,8 +140,7 @@ func (s *server) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 		}
 	case store.Replace:
 		if from == protocol.App {
-			_, leads := s.group.Leads()
-			kit.Replace(env, s.group, s.cfg.Layout, s.place, m, leads)
+			kit.Replace(env, s.group, s.cfg.Layout, s.place, m, s.group.Current())
 		}
 	}
 }
@@ -225,6 +214,7 @@ func (s *server) onStatus(env *protocol.Env[store.Message], m store.StatusQuery)
 		Refused: s.refused,
 		Txns:    s.shard.size(), Locks: len(s.shard.locks), Old: s.shard.books.old,
 	}
+	kit.Standing(&st, s.group)
 	for _, t := range s.shard.all() {
 		st.Open++
 		st.TxnBytes += store.ContentBytes(t.reads, t.writes)

@@ -33,7 +33,7 @@ func (w *World) replaceMembers(until time.Duration) {
 	w.replaced = map[int]*replacement{}
 	to := len(w.Layout.Sites) - 1
 	for _, k := range w.Layout.Sites[to].Joins {
-		sites := w.Layout.FoundersOf(k)
+		sites := w.Layout.HoldersOf(k)
 		one := &replacement{from: sites[r.IntN(len(sites))]}
 		w.replaced[k] = one
 		w.Sim.At(time.Duration(r.Int64N(int64(until)*2/3)), func() { w.replaceOne(k, one) })
