@@ -1,6 +1,13 @@
 package storeconfig
 
-import "github.com/foresay/foresay/store"
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/foresay/foresay/internal/cli/configfile"
+	"github.com/foresay/foresay/store"
+)
 
 // Moving returns the store's next epoch, in which a shard's copy is being moved from one site to
 // another.
@@ -27,4 +34,42 @@ func (s *Store) with(t store.Topology) (*Store, error) {
 		next.Moves = append(next.Moves, Move(m))
 	}
 	return next, next.check()
+}
+
+// BringUpToDate writes an epoch that the machines have agreed on to the store's file that a clients'
+// file names, for clients at a site if that is not empty, unless the file is of that epoch, or a later
+// one. Of the file as it was a copy is kept beside it. Machines stay where clients know them from the
+// file. It returns the file's name.
+func BringUpToDate(clients, site string, next *Store) (name string, err error) {
+	c, err := ReadClient(clients, site)
+	if err != nil {
+		return "", err
+	}
+	if name = c.StorePath(); site != "" {
+		name = filepath.Clean(configfile.Beside(clients, c.Views[site]))
+	}
+	if c.Store.Epoch >= next.Epoch {
+		return name, nil
+	}
+	kept := filepath.Join(filepath.Dir(name), epochFile(c.Store.Epoch))
+	if filepath.Base(name) != StoreFile {
+		kept = fmt.Sprintf("%s.epoch-%d", name, c.Store.Epoch)
+	}
+	return name, replaceFile(name, kept, c.Store, next.SeenAs(c.Store))
+}
+
+// replaceFile writes an epoch of the store in place of another one, of which it keeps a file.
+func replaceFile(name, kept string, old, next *Store) error {
+	for _, f := range []struct {
+		name string
+		s    *Store
+	}{{kept, old}, {name, next}} {
+		if err := configfile.Write(f.name+".new", f.s); err != nil {
+			return err
+		}
+		if err := os.Rename(f.name+".new", f.name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
