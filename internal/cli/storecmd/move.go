@@ -3,6 +3,7 @@ package storecmd
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"time"
 
@@ -59,12 +60,17 @@ it takes a move back that is not done.
 			if c.Flags().Changed("timeout") {
 				within = f.timeout
 			}
+			if from != "" { // the store's file is brought up to date: there is no need to warn that it is not
+				o := storeservice.ClientOptions{Logger: slog.New(slog.DiscardHandler)}
+				return p.withStoreBy(&f, o, func(client *storeservice.Client) error {
+					ctx, cancel := context.WithTimeout(c.Context(), within)
+					defer cancel()
+					return p.moveCopy(ctx, client, f, partition, from, to)
+				})
+			}
 			return p.withStore(&f, func(client *storeservice.Client) error {
 				ctx, cancel := context.WithTimeout(c.Context(), within)
 				defer cancel()
-				if from != "" {
-					return p.moveCopy(ctx, client, f, partition, from, to)
-				}
 				return p.move(ctx, client, partition, to, f.json)
 			})
 		},
