@@ -1,8 +1,10 @@
 package carousel
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,6 +19,12 @@ import (
 // added to, which is up to date.
 func newChanging(t *testing.T) (s *server, joins protocol.ID) {
 	t.Helper()
+	_, s, joins = newChangingWorld(t)
+	return s, joins
+}
+
+func newChangingWorld(t *testing.T) (w *storetest.World, s *server, joins protocol.ID) {
+	t.Helper()
 	w, err := storetest.New(subject(directMode), storetest.Scenario{Seed: 1, Replaces: true})
 	if err != nil {
 		t.Fatal(err)
@@ -28,7 +36,7 @@ func newChanging(t *testing.T) (s *server, joins protocol.ID) {
 	if s.term == 0 {
 		t.Fatal("the first server does not lead")
 	}
-	return s, w.Layout.Sites[3].Shards[0]
+	return w, s, w.Layout.Sites[3].Shards[0]
 }
 
 // sayings calls a server, and returns what it says to others and to its application, but for what
@@ -123,6 +131,97 @@ func TestListsOfMembers(t *testing.T) {
 	}
 }
 
+// TestStepsOfAReplacement: the new member is added before the old one is removed, which has handed over
+// before, if it led. Taken back, the group does without the new one, unless the old one is gone.
+func TestStepsOfAReplacement(t *testing.T) {
+	for name, tc := range map[string]struct {
+		from  int
+		back  string // the members that it is taken back with, by their places; empty: it is not
+		want  string
+		moved bool
+	}{
+		"the leader is replaced":   {from: 0, want: "[0 1 2] [0 1 2 3] [1 2 3]", moved: true},
+		"a follower is replaced":   {from: 2, want: "[0 1 2] [0 1 2 3] [0 1 3]", moved: true},
+		"taken back at once":       {from: 2, back: "[0 1 2]", want: "[0 1 2]"},
+		"taken back":               {from: 2, back: "[0 1 2 3]", want: "[0 1 2] [0 1 2 3] [0 1 2]"},
+		"taken back too late":      {from: 2, back: "[0 1 3]", want: "[0 1 2] [0 1 2 3] [0 1 3]", moved: true},
+		"taken back from a leader": {from: 0, back: "[0 1 2 3]", want: "[0 1 2] [0 1 2 3] [0 1 2]"},
+	} {
+		w, _, _ := newChangingWorld(t)
+		var servers []*server
+		for _, site := range w.Layout.Sites {
+			servers = append(servers, w.Sim.Get(site.Shards[0]).(*server))
+		}
+		var seen []string
+		var said store.Replacing
+		led := false // the new one has
+		ask := store.Replace{From: tc.from, To: 3}
+		for range 600 {
+			for _, s := range servers {
+				if !s.group.Current() {
+					continue
+				}
+				members, settled := s.group.Members()
+				if !slices.Contains(members, s.cfg.ID) {
+					t.Errorf("%s: server %d leads, and is no member", name, s.cfg.ID)
+				}
+				var at []int
+				for i, other := range servers {
+					if slices.Contains(members, other.cfg.ID) {
+						at = append(at, i)
+					}
+				}
+				now := fmt.Sprint(at)
+				if settled && (len(seen) == 0 || seen[len(seen)-1] != now) {
+					seen = append(seen, now)
+				}
+				ask.Back = ask.Back || now == tc.back && settled
+				if led = led || s == servers[3]; ask.Back && tc.from == 0 && !led {
+					w.Sim.Deliver(s.cfg.ID, store.HandOver{Site: 3}) // so the new one leads when it is to go
+					continue
+				}
+				if settled && (now == "[0 1 2]" && ask.Back || len(at) == 3 && at[2] == 3) {
+					said = replacing(s, ask)
+				} else {
+					w.Sim.Deliver(s.cfg.ID, ask)
+				}
+			}
+			if said.Done {
+				break
+			}
+			if err := w.Sim.Run(20 * time.Millisecond); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := strings.Join(seen, " "); got != tc.want || !said.Done || said.Moved != tc.moved {
+			t.Errorf("%s: the members were %s (%+v), want %s", name, got, said, tc.want)
+		}
+		if len(w.Refused) > 0 {
+			t.Errorf("%s: servers are refused: %v", name, w.Refused)
+		}
+	}
+}
+
+// replacing returns what a server answers.
+func replacing(s *server, ask store.Replace) store.Replacing {
+	said := sayings(func(env *protocol.Env[store.Message]) { s.Receive(env, protocol.App, ask) })
+	return said[len(said)-1].(store.Replacing)
+}
+
+// TestRemovedServerIsNotRefused: its machine goes on with what else it has.
+func TestRemovedServerIsNotRefused(t *testing.T) {
+	s, _ := newChanging(t)
+	hear := func(m smr.Refused) []store.Message {
+		return sayings(func(env *protocol.Env[store.Message]) { s.said(env, m) })
+	}
+	if got := hear(smr.RefusedAsRemoved(s.cfg.ID)); len(got) > 0 || s.refused != "" {
+		t.Errorf("a server that was removed says %v", got)
+	}
+	if got := hear(smr.Refused{Reason: "its disk is another one"}); len(got) != 1 || s.refused == "" {
+		t.Errorf("a server that was refused says %v", got)
+	}
+}
+
 // memberPlants leave out what has to be so while members of a group change.
 func memberPlants() []plant.Bug {
 	return []plant.Bug{
@@ -154,6 +253,28 @@ func memberPlants() []plant.Bug {
 			Name: "lists of servers count that are no members", Test: "TestListsOfMembers",
 			Old: "\t\tif slices.Contains(members, id) { // as of",
 			New: "\t\tif slices.Contains(members, id) || MUTANT { // as of",
+		},
+		{
+			Name: "a server that was removed ends its machine", Test: "TestRemovedServerIsNotRefused",
+			Old: "\t\tif m.Removed {\n", New: "\t\tif m.Removed && !MUTANT {\n",
+		},
+		{
+			Name: "the old member is removed before the new one is added", Dir: "store/kit", In: "store/carousel",
+			Test: "TestStepsOfAReplacement", Old: "\tcase !there:\n", New: "\tcase !there && !MUTANT:\n",
+		},
+		{
+			Name: "a leader that goes does not hand over", Dir: "store/kit", In: "store/carousel",
+			Test: "TestStepsOfAReplacement", Old: "\tcase goes == at.Site:\n", New: "\tcase goes == at.Site && !MUTANT:\n",
+		},
+		{
+			Name: "what is taken back is the old member", Dir: "store/kit", In: "store/carousel",
+			Test: "TestStepsOfAReplacement", Old: "\t\tgone, goes = to, m.To\n",
+			New: "\t\tif !MUTANT {\n\t\t\tgone, goes = to, m.To\n\t\t}\n",
+		},
+		{
+			Name: "a move that was not begun is begun to take it back", Dir: "store/kit", In: "store/carousel",
+			Test: "TestStepsOfAReplacement",
+			Old:  "\tcase here != there && (there || m.Back):\n", New: "\tcase here != there && (there || m.Back && !MUTANT):\n",
 		},
 		{
 			Name: "a change that is in the log and not agreed on is overlooked", Dir: "smr/raft", In: "store/carousel",
