@@ -57,6 +57,9 @@ const movePoll = 200 * time.Millisecond
 // failure of anybody, and goes on with what was begun. The opposite order takes a move back that is
 // under way, if the group has not done without the old copy before.
 func (c *Client) MoveCopy(ctx context.Context, o CopyMove) (s *storeconfig.Store, before bool, err error) {
+	if err := o.valid(c.Store()); err != nil {
+		return nil, false, err
+	}
 	var leads map[int]string
 	for before = true; ; before = false {
 		if s, err = c.latest(ctx); err != nil {
@@ -128,9 +131,6 @@ func (c *Client) latest(ctx context.Context) (*storeconfig.Store, error) {
 // left to do. It waits for what the next epoch needs.
 func (c *Client) nextStep(ctx context.Context, s *storeconfig.Store, o CopyMove) (*storeconfig.Store, error) {
 	t := s.Topology()
-	if err := o.valid(s); err != nil {
-		return nil, err
-	}
 	now, under := t.UnderWay()
 	switch forth, back := now.From == o.From && now.To == o.To, now.From == o.To && now.To == o.From; {
 	case !under && o.over(t):

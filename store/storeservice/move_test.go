@@ -156,7 +156,7 @@ func TestCopyMoves(t *testing.T) {
 		protocol, mode string
 		after          int // so many things; 0: they are not killed
 		victim         string
-	}{{"carousel", "direct", 0, ""}, {"carousel", "fast", 3, "d"}, {"carousel", "fast", 6, "a"}, {"layered", "", 4, "b"}} {
+	}{{"layered", "", 0, ""}, {"carousel", "fast", 3, "d"}, {"carousel", "fast", 6, "a"}} {
 		inMoveWorld(t, tc.protocol, tc.mode, func(m *moveWorld) {
 			end := m.load()
 			before := m.leaders()
