@@ -49,7 +49,7 @@ type server struct {
 }
 
 // withDefaults returns the configuration with all fields set. Sites are neither lost nor replaced
-// here: a group has the members that it begins with.
+// here: a group replaces its members one by one.
 func withDefaults(cfg store.Config) (store.Config, error) {
 	cfg, err := cfg.WithDefaults()
 	if err != nil {

@@ -114,6 +114,9 @@ func (m *Machine) open(o *MachineOptions) error {
 		return fail(err)
 	}
 	change, await := m.changes.step, m.together
+	if m.cfg.Store.StoreProtocol().FixedSites {
+		await = nil // no site is fenced: nothing rests on what machines of one site have said together
+	}
 	if !m.online {
 		change, await = nil, nil
 	}

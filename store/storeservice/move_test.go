@@ -26,15 +26,16 @@ type moveWorld struct {
 	key   string
 }
 
-func inMoveWorld(t *testing.T, protocol, mode string, test func(*moveWorld)) {
+// inMoveWorld makes one whose site d has the machines that last names.
+func inMoveWorld(t *testing.T, protocol, mode, last string, test func(*moveWorld)) {
 	t.Helper()
 	o := storeconfig.InitOptions{Protocol: protocol, Mode: mode, Placement: [][]string{{"a", "b", "c"}, {"b", "c", "d"}}}
-	inStore(t, []string{"a", "b", "c", "d"}, o, func(w *world) {
+	inStore(t, []string{"a", "b", "c", last}, o, func(w *world) {
 		m := &moveWorld{world: w, stop: map[string]func(){}, count: make(chan int, 1)}
 		for n := 0; m.key == "" || store.ShardOf(store.Key(m.key), 2) != 0; n++ {
 			m.key = fmt.Sprint("n", n)
 		}
-		for _, name := range []string{"a", "b", "c", "d"} {
+		for _, name := range append([]string{"a", "b", "c"}, strings.Fields(last)...) {
 			m.stop[name] = w.online(name)
 		}
 		w.client(func(ctx context.Context, conn *Client, _ *client.Client) { w.ready(ctx, conn) })
@@ -157,7 +158,7 @@ func TestCopyMoves(t *testing.T) {
 		after          int // so many things; 0: they are not killed
 		victim         string
 	}{{"layered", "", 0, ""}, {"carousel", "fast", 3, "d"}, {"carousel", "fast", 6, "a"}} {
-		inMoveWorld(t, tc.protocol, tc.mode, func(m *moveWorld) {
+		inMoveWorld(t, tc.protocol, tc.mode, "d", func(m *moveWorld) {
 			end := m.load()
 			before := m.leaders()
 			_, _, err := m.order("a", "d", func(_ context.Context, n int, cancel func()) {
@@ -200,7 +201,7 @@ func TestCopyMoves(t *testing.T) {
 // TestMoveIsTakenBack: a move to a machine that does not come back is taken back, and a later one to
 // there begins anew. When the group has done without the old copy, it is too late for that.
 func TestMoveIsTakenBack(t *testing.T) {
-	inMoveWorld(t, "carousel", "fast", func(m *moveWorld) {
+	inMoveWorld(t, "carousel", "fast", "d d2", func(m *moveWorld) {
 		m.kill("d")
 		if _, _, err := m.order("a", "d", nil); err == nil || err.Error() !=
 			"machine d, which is to have the copy, cannot be reached; nothing was changed" {
@@ -214,7 +215,7 @@ func TestMoveIsTakenBack(t *testing.T) {
 				switch n {
 				case 1:
 					agreed()
-				case 5: // all machines are of the epoch, or away
+				case 5: // all machines are of the epoch, or away, or all but one
 					cancel()
 				}
 			})
@@ -247,6 +248,7 @@ func TestMoveIsTakenBack(t *testing.T) {
 		m.serve("d")
 		m.holds(4, "a", "b", "c")
 
+		m.kill("d2") // machines of a site do not wait for each other
 		begin(func() {})
 		m.client(func(ctx context.Context, conn *Client, _ *client.Client) {
 			for done := false; !done; time.Sleep(roundTrip) { // the group has made the move
@@ -259,6 +261,7 @@ func TestMoveIsTakenBack(t *testing.T) {
 			s.Moves[1].Back || s.Moves[2].Server != 2 {
 			t.Errorf("taken back too late: %+v, %v", s, err)
 		}
+		m.serve("d2")
 		m.holds(9, "a", "b", "c")
 		m.counted(end)
 	})
