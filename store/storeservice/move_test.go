@@ -67,7 +67,8 @@ func (m *moveWorld) kill(name string) {
 // serve starts it again, with the file that it had.
 func (m *moveWorld) serve(name string) { m.stop[name] = m.online(name) }
 
-// order is an operator's command; said is called with the number of each line that it says.
+// order is an operator's command; said is called with the number of each line that it says, and with
+// 0 when it waits for the group.
 func (m *moveWorld) order(
 	from, to string, said func(ctx context.Context, n int, cancel func()),
 ) (s *storeconfig.Store, before bool, err error) {
@@ -79,6 +80,10 @@ func (m *moveWorld) order(
 		s, before, err = conn.MoveCopy(ctx, CopyMove{From: from, To: to, Say: func(string, ...any) {
 			if n++; said != nil {
 				said(ctx, n, cancel)
+			}
+		}, Waits: func(MoveStatus) {
+			if said != nil {
+				said(ctx, 0, cancel)
 			}
 		}})
 	})
@@ -162,7 +167,7 @@ func TestCopyMoves(t *testing.T) {
 			end := m.load()
 			before := m.leaders()
 			_, _, err := m.order("a", "d", func(_ context.Context, n int, cancel func()) {
-				if n == tc.after {
+				if n == tc.after && n > 0 {
 					cancel()
 					m.kill(tc.victim)
 				}
@@ -210,12 +215,12 @@ func TestMoveIsTakenBack(t *testing.T) {
 		m.serve("d")
 		m.holds(1, "a", "b", "c")
 		end := m.load()
-		begin := func(agreed func()) {
+		begin := func(until int, agreed func()) {
 			_, _, err := m.order("a", "d", func(_ context.Context, n int, cancel func()) {
 				switch n {
 				case 1:
 					agreed()
-				case 5: // all machines are of the epoch, or away, or all but one
+				case until:
 					cancel()
 				}
 			})
@@ -223,7 +228,7 @@ func TestMoveIsTakenBack(t *testing.T) {
 				t.Error("the command was not interrupted")
 			}
 		}
-		begin(func() { m.kill("d") })
+		begin(0, func() { m.kill("d") }) // so it waits
 		m.client(func(ctx context.Context, conn *Client, _ *client.Client) {
 			for _, tc := range []struct {
 				partition  int
@@ -248,10 +253,10 @@ func TestMoveIsTakenBack(t *testing.T) {
 		m.serve("d")
 		m.holds(4, "a", "b", "c")
 
-		m.kill("d2") // machines of a site do not wait for each other
-		begin(func() {})
+		m.kill("d")         // d2 has the next server, and does not wait for it
+		begin(6, func() {}) // all machines are of the epoch, or away
 		m.client(func(ctx context.Context, conn *Client, _ *client.Client) {
-			for done := false; !done; time.Sleep(roundTrip) { // the group has made the move
+			for done := false; !done && ctx.Err() == nil; time.Sleep(roundTrip) { // the group has made the move
 				u, _ := MoveUnderWay(conn.Status(ctx))
 				done = u != nil && u.Done
 			}
@@ -261,7 +266,7 @@ func TestMoveIsTakenBack(t *testing.T) {
 			s.Moves[1].Back || s.Moves[2].Server != 2 {
 			t.Errorf("taken back too late: %+v, %v", s, err)
 		}
-		m.serve("d2")
+		m.serve("d")
 		m.holds(9, "a", "b", "c")
 		m.counted(end)
 	})

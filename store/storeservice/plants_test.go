@@ -52,7 +52,7 @@ func plants() []plant.Bug {
 			New: "\t\tif n.awaiting() == nil && (!MUTANT || now.From == t.Sites[n.site].Name) {\n\t\t\tm.step(ctx, ask)",
 		},
 		{
-			Name: "a move is over before the group has made it", Test: "TestCopyMoves",
+			Name: "a move is over before the group has made it", Test: "TestMoveIsTakenBack",
 			Old: "\t\t\tif m.Done {\n\t\t\t\treturn m.Moved, nil", New: "\t\t\tif m.Done || MUTANT {\n\t\t\t\treturn m.Moved, nil",
 		},
 		{
