@@ -123,8 +123,8 @@ func (l Layout) SitesOf(shard int) []int {
 	return slices.DeleteFunc(l.Unfenced(), func(i int) bool { return !l.Sites[i].Has(shard) })
 }
 
-// HoldersOf returns those of SitesOf whose servers are members of the shard's group already, as far as
-// the layout says: the others may hold nothing yet.
+// HoldersOf returns those of SitesOf whose servers are members of the shard's group already, as far
+// as the layout says: the others may hold nothing yet.
 func (l Layout) HoldersOf(shard int) []int {
 	return slices.DeleteFunc(l.SitesOf(shard), func(i int) bool { return slices.Contains(l.Sites[i].Joins, shard) })
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/foresay/foresay/protocol"
 )
 
-// A Move is a shard's copy that was moved from one site to another while the store ran. The store is
-// in an epoch of its own while the move is under way: then both sites have a server, and the group
-// takes the new one for a member in place of the old one.
+// A Move is a shard's copy that was moved from one site to another while the store ran. The store
+// is in an epoch of its own while the move is under way: then both sites have a server, and the
+// group takes the new one for a member in place of the old one.
 type Move struct {
 	Shard    int // groups that only coordinate are numbered behind the shards
 	From, To string

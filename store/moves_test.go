@@ -31,7 +31,8 @@ func step(t *testing.T, top Topology, err error) Topology {
 	return top
 }
 
-// place describes where a shard is: its servers by site, who waits, who leads first, who founded it.
+// place describes where a shard is: its servers by site, who waits, who leads first, who founded
+// it.
 func place(t *testing.T, top Topology, shard int) string {
 	t.Helper()
 	l, err := top.Layout()
@@ -50,8 +51,8 @@ func place(t *testing.T, top Topology, shard int) string {
 	if l.Founders != nil {
 		founders = l.Founders[shard]
 	}
-	return fmt.Sprintf("%s held by %s, first %s, founders %v", strings.Join(out, " "), holders, l.Sites[l.FirstOf(shard)].Name,
-		founders)
+	return fmt.Sprintf("%s held by %s, first %s, founders %v", strings.Join(out, " "), holders,
+		l.Sites[l.FirstOf(shard)].Name, founders)
 }
 
 func TestMoves(t *testing.T) {
@@ -106,15 +107,15 @@ func TestMovesOfGroups(t *testing.T) {
 	top.Coordinating = [][]string{{"c", "a"}}
 	next, err := top.Moving(3, "a", "b")
 	top = step(t, step(t, next, err).Moved(true), nil)
-	want := fmt.Sprintf("b:%d c:%d held by bc, first c, founders [%d %d]", top.Sites[1].ShardID(4), top.Sites[2].ShardID(3),
-		top.Sites[2].ShardID(3), top.Sites[0].ShardID(3))
+	want := fmt.Sprintf("b:%d c:%d held by bc, first c, founders [%d %d]", top.Sites[1].ShardID(4),
+		top.Sites[2].ShardID(3), top.Sites[2].ShardID(3), top.Sites[0].ShardID(3))
 	if got := place(t, top, 3); got != want {
 		t.Errorf("the group is at %s, want %s", got, want)
 	}
 }
 
-// TestMovesLeaveServersWhereTheyAre: no server goes from one machine of a site to another, as its disk
-// does not go with it.
+// TestMovesLeaveServersWhereTheyAre: no server goes from one machine of a site to another, as its
+// disk does not go with it.
 func TestMovesLeaveServersWhereTheyAre(t *testing.T) {
 	for name, lists := range map[string][][]int{"dealt": nil, "listed": {{1, 0}, {2}}} {
 		top := moving(t)
@@ -135,7 +136,9 @@ func TestMovesLeaveServersWhereTheyAre(t *testing.T) {
 			return out
 		}
 		before := at(top)
-		for _, m := range []Move{{Shard: 0, From: "a", To: "c"}, {Shard: 1, From: "a", To: "c"}, {Shard: 0, From: "c", To: "a"}} {
+		for _, m := range []Move{
+			{Shard: 0, From: "a", To: "c"}, {Shard: 1, From: "a", To: "c"}, {Shard: 0, From: "c", To: "a"},
+		} {
 			next, err := top.Moving(m.Shard, m.From, m.To)
 			for range 2 {
 				top = step(t, next, err)
@@ -164,8 +167,8 @@ func TestMovesThatMakeNoSense(t *testing.T) {
 		{func(t *Topology) { t.Moves = []Move{{From: "a", To: "a", Server: 3}} }, `from "a" to "a": want two sites`},
 		{func(t *Topology) { t.Moves = []Move{{From: "a", To: "c", Server: 2}} }, "the server's number is 2 (want 3 to 1023"},
 		{func(t *Topology) { t.Moves = []Move{{From: "a", To: "c", Server: 1024}} }, "the server's number is 1024"},
-		{func(t *Topology) { t.Moves = []Move{{From: "c", To: "a", Server: 3}} }, "site c has no copy to move, or site a has one"},
-		{func(t *Topology) { t.Moves = []Move{{From: "a", To: "b", Server: 3}} }, "site a has no copy to move, or site b has one"},
+		{func(t *Topology) { t.Moves = []Move{{From: "c", To: "a", Server: 3}} }, "site c has no copy to move"},
+		{func(t *Topology) { t.Moves = []Move{{From: "a", To: "b", Server: 3}} }, "or site b has one"},
 		{func(t *Topology) {
 			t.Moves = []Move{{From: "a", To: "c", Server: 3}, {Shard: 1, From: "b", To: "a", Server: 3}}
 		}, "it is not done, and another one follows"},
@@ -186,8 +189,9 @@ func TestMovesThatMakeNoSense(t *testing.T) {
 	for range 2000 {
 		next, err := top.Moving(0, "a", "c")
 		if err != nil {
-			if want := "all 1024 numbers of servers of site c have been used"; err.Error() != want || top.Moves[len(top.Moves)-1].Server != 1023 {
-				t.Errorf("the error is %v, want %s", err, want)
+			want, last := "all 1024 numbers of servers of site c have been used", top.Moves[len(top.Moves)-1].Server
+			if err.Error() != want || last != 1023 {
+				t.Errorf("after server %d the error is %v, want %s", last, err, want)
 			}
 			return
 		}

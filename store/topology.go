@@ -62,8 +62,8 @@ const (
 
 func siteBase(number int) protocol.ID { return protocol.ID((number-1)*idsOfSite + 1) }
 
-// ShardID returns the ID of the site's server of a number: a shard's, unless a copy of one was moved
-// to there (Topology.ServerID).
+// ShardID returns the ID of the site's server of a number: a shard's, unless a copy of one was
+// moved to there (Topology.ServerID).
 func (s TopologySite) ShardID(number int) protocol.ID {
 	return siteBase(s.Number) + protocol.ID(number)
 }
@@ -229,10 +229,10 @@ func (t Topology) Gets(site, shard int) bool {
 	return ok && m.Shard == shard && m.To == t.Sites[site].Name
 }
 
-// shardsOf returns the shards of a machine of a site, both by their places: of those that were there
-// in the beginning its own or, if machines have no lists of their own, its part; and of those that
-// came later those whose servers' numbers fall to it. So no server goes from one machine to another
-// when the site gets or loses a shard.
+// shardsOf returns the shards of a machine of a site, both by their places: of those that were
+// there in the beginning its own or, if machines have no lists of their own, its part; and of those
+// that came later those whose servers' numbers fall to it. So no server goes from one machine to
+// another when the site gets or loses a shard.
 func (t Topology) shardsOf(site, machine int) []int {
 	machines := t.Sites[site].Machines
 	var own []int

@@ -16,10 +16,10 @@ import (
 
 // TestStoreMoves moves a partition's copy to another site, of machines that are processes of their
 // own, while clients make transactions. The command is killed when the move is under way, then the
-// machine that is to have the copy, and the one that has it: both come back with the files that they
-// had. The command is run again, and completes the move while the machine that has led is away. In
-// the end the new copy counts, as one more machine is away, nothing of the old one is left, and all
-// that was committed is at the level that the protocol promises.
+// machine that is to have the copy, and the one that has it: both come back with the files that
+// they had. The command is run again, and completes the move while the machine that has led is
+// away. In the end the new copy counts, as one more machine is away, nothing of the old one is
+// left, and all that was committed is at the level that the protocol promises.
 func TestStoreMoves(t *testing.T) {
 	w := newStoreKillWorld(t, storeKillSetting{protocol: "carousel", mode: "direct", sites: 4, replicas: 3})
 	stop := w.drive()

@@ -131,8 +131,9 @@ func TestListsOfMembers(t *testing.T) {
 	}
 }
 
-// TestStepsOfAReplacement: the new member is added before the old one is removed, which has handed over
-// before, if it led. Taken back, the group does without the new one, unless the old one is gone.
+// TestStepsOfAReplacement: the new member is added before the old one is removed, which has handed
+// over before, if it led. Taken back, the group does without the new one, unless the old one is
+// gone.
 func TestStepsOfAReplacement(t *testing.T) {
 	for name, tc := range map[string]struct {
 		from  int

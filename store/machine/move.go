@@ -34,8 +34,8 @@ func (n *Node) moving() *move {
 }
 
 // runMove has a shard's group replace its member, whenever the machine's server leads it, until ctx
-// ends: the next epoch ends the move. All machines of the shard do so, and so whoever leads takes the
-// next step, whatever became of the one that has taken the last.
+// ends: the next epoch ends the move. All machines of the shard do so, and so whoever leads takes
+// the next step, whatever became of the one that has taken the last.
 func (n *Node) runMove(ctx context.Context, m *move) {
 	t := n.cfg.Topology
 	now, _ := t.UnderWay()

@@ -92,8 +92,8 @@ func Members(t store.Topology, machine string) ([]protocol.ID, error) {
 	return ids, nil
 }
 
-// certified returns as which node's machine others know the machine of a server: one that came with a
-// move has the certificate that it had before, and with it goes by its coordinator's name.
+// certified returns as which node's machine others know the machine of a server: one that came with
+// a move has the certificate that it had before, and with it goes by its coordinator's name.
 func certified(t store.Topology) func(protocol.ID) protocol.ID {
 	as := map[protocol.ID]protocol.ID{}
 	for i, s := range t.Sites {
@@ -204,7 +204,8 @@ func (n *Node) open() (err error) {
 			// Machines of another epoch are of another cluster: what they say rests on another
 			// layout.
 			Cluster: fmt.Sprintf("%s, epoch %d", cfg.Cluster, cfg.Topology.Epoch),
-			IDs:     ids, TLS: cfg.PeerTLS, CertifiedAs: name, Insecure: cfg.Insecure, Dial: cfg.PeerDial, MaxAge: maxAge(cfg.RoundTrip),
+			IDs:     ids, TLS: cfg.PeerTLS, CertifiedAs: name, Insecure: cfg.Insecure,
+			Dial: cfg.PeerDial, MaxAge: maxAge(cfg.RoundTrip),
 		},
 		Listener: cfg.PeerListener, Clock: cfg.Clock, Seed: cfg.Seed, StopTimeout: cfg.StopTimeout, Check: cfg.Check,
 		Logger: cfg.Logger,
@@ -291,7 +292,8 @@ func (n *Node) addNodes() error {
 	for _, k := range n.cfg.Topology.ShardsOf(n.site, n.machine) {
 		var disk host.Disk
 		if n.cfg.Disk != nil {
-			if disk, err = n.cfg.Disk(DiskName(store.Server{Shard: k, Number: n.cfg.Topology.ServerNumber(n.site, k)})); err != nil {
+			name := DiskName(store.Server{Shard: k, Number: n.cfg.Topology.ServerNumber(n.site, k)})
+			if disk, err = n.cfg.Disk(name); err != nil {
 				return fmt.Errorf("shard %d: %w", k, err)
 			}
 		}
@@ -314,8 +316,8 @@ const maxCalls = 2048
 // ShardName is how a machine calls a shard's server.
 func ShardName(shard int) string { return fmt.Sprintf("shard-%d", shard) }
 
-// DiskName is how a machine calls the disk of a shard's server. That of one that came with a move has
-// a name of its own: an earlier server of the shard may have been here.
+// DiskName is how a machine calls the disk of a shard's server. That of one that came with a move
+// has a name of its own: an earlier server of the shard may have been here.
 func DiskName(s store.Server) string {
 	if s.Number == s.Shard {
 		return ShardName(s.Shard)

@@ -36,10 +36,10 @@ func (s *Store) with(t store.Topology) (*Store, error) {
 	return next, next.check()
 }
 
-// BringUpToDate writes an epoch that the machines have agreed on to the store's file that a clients'
-// file names, for clients at a site if that is not empty, unless the file is of that epoch, or a later
-// one. Of the file as it was a copy is kept beside it. Machines stay where clients know them from the
-// file. It returns the file's name.
+// BringUpToDate writes an epoch that the machines have agreed on to the store's file that a
+// clients' file names, for clients at a site if that is not empty, unless the file is of that
+// epoch, or a later one. Of the file as it was a copy is kept beside it. Machines stay where
+// clients know them from the file. It returns the file's name.
 func BringUpToDate(clients, site string, next *Store) (name string, err error) {
 	c, err := ReadClient(clients, site)
 	if err != nil {

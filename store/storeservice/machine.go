@@ -139,8 +139,8 @@ func (m *Machine) open(o *MachineOptions) error {
 	return err
 }
 
-// sweep removes what servers have left whose copies were moved to other sites: their groups do without
-// them for good.
+// sweep removes what servers have left whose copies were moved to other sites: their groups do
+// without them for good.
 func (m *Machine) sweep() error {
 	t := m.cfg.Store.Topology()
 	site, _, _ := t.Find(m.cfg.Machine) // openChanges has found it
@@ -156,8 +156,8 @@ func (m *Machine) sweep() error {
 		if err := m.store.Remove(name); err != nil {
 			return err
 		}
-		m.log.Info("store: machine removes what it held of a shard that was moved", "machine", m.cfg.Machine, "shard", s.Shard,
-			"disk", name)
+		m.log.Info("store: machine removes what it held of a shard that was moved", "machine", m.cfg.Machine,
+			"shard", s.Shard, "disk", name)
 	}
 	return nil
 }

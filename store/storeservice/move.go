@@ -40,8 +40,8 @@ type MoveStatus struct {
 	Joins        bool   `json:"joins,omitempty"`
 	Left         bool   `json:"left,omitempty"`
 	ArrivedBytes uint64 `json:"arrived_bytes,omitempty"`
-	// Leads says that the server leads the group. Only then it knows whether the group is done with it,
-	// and the copy Moved, or what that Waits for.
+	// Leads says that the server leads the group. Only then it knows whether the group is done with
+	// it, and the copy Moved, or what that Waits for.
 	Leads bool   `json:"leads,omitempty"`
 	Done  bool   `json:"done,omitempty"`
 	Moved bool   `json:"moved,omitempty"`
@@ -52,10 +52,10 @@ type MoveStatus struct {
 const movePoll = 200 * time.Millisecond
 
 // MoveCopy moves a partition's copy, and returns the store's file in whose epoch it is over; before
-// says that it was over already. The store goes on in another epoch for it, in which both sites have a
-// server, and then in one in which the old one is gone. MoveCopy can be called again after any
-// failure of anybody, and goes on with what was begun. The opposite order takes a move back that is
-// under way, if the group has not done without the old copy before.
+// says that it was over already. The store goes on in another epoch for it, in which both sites
+// have a server, and then in one in which the old one is gone. MoveCopy can be called again after
+// any failure of anybody, and goes on with what was begun. The opposite order takes a move back
+// that is under way, if the group has not done without the old copy before.
 func (c *Client) MoveCopy(ctx context.Context, o CopyMove) (s *storeconfig.Store, before bool, err error) {
 	if err := o.valid(c.Store()); err != nil {
 		return nil, false, err
@@ -127,8 +127,8 @@ func (c *Client) latest(ctx context.Context) (*storeconfig.Store, error) {
 	return s, nil
 }
 
-// nextStep returns the store's next epoch on the way to where a copy has moved; nil: there is nothing
-// left to do. It waits for what the next epoch needs.
+// nextStep returns the store's next epoch on the way to where a copy has moved; nil: there is
+// nothing left to do. It waits for what the next epoch needs.
 func (c *Client) nextStep(ctx context.Context, s *storeconfig.Store, o CopyMove) (*storeconfig.Store, error) {
 	t := s.Topology()
 	now, under := t.UnderWay()
@@ -161,8 +161,8 @@ func (c *Client) nextStep(ctx context.Context, s *storeconfig.Store, o CopyMove)
 	return s.Moved(moved)
 }
 
-// valid returns an error unless there are such a partition and such sites, of a store whose protocol
-// moves copies.
+// valid returns an error unless there are such a partition and such sites, of a store whose
+// protocol moves copies.
 func (o CopyMove) valid(s *storeconfig.Store) error {
 	t, names := s.Topology(), s.SiteNames()
 	switch p := s.StoreProtocol(); {
@@ -226,8 +226,8 @@ func (c *Client) reaches(ctx context.Context, next *storeconfig.Store, o CopyMov
 	return nil
 }
 
-// awaitMove waits until the partition's group has made the move that is under way, or taken it back,
-// and tells which of the two sites has the copy.
+// awaitMove waits until the partition's group has made the move that is under way, or taken it
+// back, and tells which of the two sites has the copy.
 func (c *Client) awaitMove(ctx context.Context, s *storeconfig.Store, o CopyMove) (moved bool, err error) {
 	why := "nobody leads it"
 	for {
@@ -256,8 +256,8 @@ func (c *Client) awaitMove(ctx context.Context, s *storeconfig.Store, o CopyMove
 	}
 }
 
-// MoveUnderWay returns how far the move is that is under way, as all servers of the partition together
-// know; nil: there is none.
+// MoveUnderWay returns how far the move is that is under way, as all servers of the partition
+// together know; nil: there is none.
 func MoveUnderWay(statuses []Status) (out *MoveStatus, partition int) {
 	for _, s := range statuses {
 		for _, sh := range s.Shards {

@@ -17,8 +17,8 @@ import (
 	"github.com/foresay/foresay/wal"
 )
 
-// A moveWorld is a store of four sites with two partitions at three of them each, of which the first
-// is at a, b and c.
+// A moveWorld is a store of four sites with two partitions at three of them each, of which the
+// first is at a, b and c.
 type moveWorld struct {
 	*world
 	stop  map[string]func() // the machines that run
@@ -67,8 +67,8 @@ func (m *moveWorld) kill(name string) {
 // serve starts it again, with the file that it had.
 func (m *moveWorld) serve(name string) { m.stop[name] = m.online(name) }
 
-// order is an operator's command; said is called with the number of each line that it says, and with
-// 0 when it waits for the group.
+// order is an operator's command; said is called with the number of each line that it says, and
+// with 0 when it waits for the group.
 func (m *moveWorld) order(
 	from, to string, said func(ctx context.Context, n int, cancel func()),
 ) (s *storeconfig.Store, before bool, err error) {
@@ -153,10 +153,10 @@ func (m *moveWorld) counted(end func()) {
 	})
 }
 
-// TestCopyMoves: a partition's copy moves while a client writes to it. The process that orders it may
-// end after any of the things that it does, and a machine with it: the one that has the copy and
-// leads, the one that gets it, or another one. It comes back with the file that it had, and whoever
-// runs the command again completes the move.
+// TestCopyMoves: a partition's copy moves while a client writes to it. The process that orders it
+// may end after any of the things that it does, and a machine with it: the one that has the copy
+// and leads, the one that gets it, or another one. It comes back with the file that it had, and
+// whoever runs the command again completes the move.
 func TestCopyMoves(t *testing.T) {
 	for _, tc := range []struct {
 		protocol, mode string
@@ -203,8 +203,8 @@ func TestCopyMoves(t *testing.T) {
 	}
 }
 
-// TestMoveIsTakenBack: a move to a machine that does not come back is taken back, and a later one to
-// there begins anew. When the group has done without the old copy, it is too late for that.
+// TestMoveIsTakenBack: a move to a machine that does not come back is taken back, and a later one
+// to there begins anew. When the group has done without the old copy, it is too late for that.
 func TestMoveIsTakenBack(t *testing.T) {
 	inMoveWorld(t, "carousel", "fast", "d d2", func(m *moveWorld) {
 		m.kill("d")
@@ -238,7 +238,8 @@ func TestMoveIsTakenBack(t *testing.T) {
 				{1, "b", "a", "partition 0 is being moved from a to d: complete that first", "--partition 0 --from a --to d"},
 				{0, "b", "d", "partition 0 is being moved from a to d", ""},
 			} {
-				_, _, err := conn.MoveCopy(ctx, CopyMove{Partition: tc.partition, From: tc.from, To: tc.to, Say: func(string, ...any) {}})
+				_, _, err := conn.MoveCopy(ctx,
+					CopyMove{Partition: tc.partition, From: tc.from, To: tc.to, Say: func(string, ...any) {}})
 				if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), tc.hint) {
 					t.Errorf("the error is %v", err)
 				}

@@ -148,8 +148,8 @@ func describe(m *pb.StatusResponse, now time.Time) Status {
 			Clock: describeClock(sh.GetClock(), now),
 		}
 		if m := sh.GetMove(); m != nil {
-			out.Move = &MoveStatus{Joins: m.GetJoins(), Left: m.GetLeft(), ArrivedBytes: m.GetArrivedBytes(), Leads: m.GetLeads(),
-				Done: m.GetDone(), Moved: m.GetMoved(), Waits: m.GetWaits()}
+			out.Move = &MoveStatus{Joins: m.GetJoins(), Left: m.GetLeft(), ArrivedBytes: m.GetArrivedBytes(),
+				Leads: m.GetLeads(), Done: m.GetDone(), Moved: m.GetMoved(), Waits: m.GetWaits()}
 		}
 		switch {
 		case out.Refused != "":

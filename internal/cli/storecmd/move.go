@@ -14,8 +14,8 @@ import (
 	"github.com/foresay/foresay/store/storeservice"
 )
 
-// How long a leader and a copy take to move, at most: the copy is sent at the pace that the store has
-// left for it.
+// How long a leader and a copy take to move, at most: the copy is sent at the pace that the store
+// has left for it.
 const (
 	moveLeaderWithin = 10 * time.Second
 	moveCopyWithin   = 30 * time.Minute

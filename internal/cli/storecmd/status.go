@@ -152,8 +152,8 @@ func movingText(statuses []storeservice.Status) string {
 	if m.Back {
 		from, to = to, from
 	}
-	return fmt.Sprintf("partition %d is being moved %s\n  foresay store move --partition %d --from %s --to %s completes it",
-		partition, moveText(*m), partition, from, to)
+	return fmt.Sprintf("partition %d is being moved %s\n"+
+		"  foresay store move --partition %d --from %s --to %s completes it", partition, moveText(*m), partition, from, to)
 }
 
 // statusWithRemedy is a machine's status, and what ends the trouble of its site.

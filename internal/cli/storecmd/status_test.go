@@ -97,7 +97,8 @@ func TestMoveIsShown(t *testing.T) {
 	for want, statuses := range map[string][]storeservice.Status{
 		"partition 3 is being moved from a to d: 1.5 MB copied; replica 9 is being brought up to date\n" +
 			"  foresay store move --partition 3 --from a --to d completes it\n": {
-			machine("a", storeservice.Admitted, storeservice.MoveStatus{Leads: true, Waits: "replica 9 is being brought up to date"}),
+			machine("a", storeservice.Admitted,
+				storeservice.MoveStatus{Leads: true, Waits: "replica 9 is being brought up to date"}),
 			machine("d", storeservice.Joining, storeservice.MoveStatus{Joins: true, ArrivedBytes: 1.5e6}),
 		},
 		"partition 3 is being moved from a to d: 0.0 MB copied; nobody leads the partition\n" +
@@ -107,7 +108,8 @@ func TestMoveIsShown(t *testing.T) {
 		"partition 3 is being moved from a to d: 1.5 MB copied, done but for the next epoch\n" +
 			"  foresay store move --partition 3 --from a --to d completes it\n": {
 			machine("a", storeservice.Left, storeservice.MoveStatus{Left: true}),
-			machine("d", storeservice.Admitted, storeservice.MoveStatus{Leads: true, Done: true, Moved: true, ArrivedBytes: 1.5e6}),
+			machine("d", storeservice.Admitted,
+				storeservice.MoveStatus{Leads: true, Done: true, Moved: true, ArrivedBytes: 1.5e6}),
 		},
 		"partition 3 is being moved from a to d, which is being taken back; the group waits\n" +
 			"  foresay store move --partition 3 --from d --to a completes it\n": {
