@@ -25,6 +25,8 @@ type Site struct {
 	// copy the store from the others, while it goes on, before they vote or answer reads. All nodes
 	// must be stopped before the first one starts with a layout that has a site more which says so.
 	Since uint64
+	// Joins are shards whose server here waits to be made a member of its group, by Replace.
+	Joins []int
 }
 
 // A Layout is which nodes there are. All nodes have the same one.
@@ -36,6 +38,9 @@ type Layout struct {
 	// Keyless is how many of the shards, the last ones, have no keys. Their groups coordinate
 	// transactions, in protocols that have such groups (Protocol.Coordinating).
 	Keyless int
+	// Founders are the servers that made the group of each shard, the one that led it first in front:
+	// groups have replaced members since. nil: those that are there now, but for Joins.
+	Founders [][]protocol.ID
 }
 
 // Limits of a layout.
@@ -89,9 +94,12 @@ const noServer protocol.ID = 0
 func (l Layout) validPlaces() error {
 	shards := len(l.Sites[0].Shards)
 	for k := range shards {
-		if len(l.SitesOf(k)) == 0 {
+		if len(l.HoldersOf(k)) == 0 {
 			return fmt.Errorf("store: no site that takes part has shard %d", k)
 		}
+	}
+	if l.Founders != nil && len(l.Founders) != shards {
+		return fmt.Errorf("store: a layout whose Founders are of %d groups, for %d shards", len(l.Founders), shards)
 	}
 	if l.First == nil {
 		return nil
@@ -100,7 +108,7 @@ func (l Layout) validPlaces() error {
 		return fmt.Errorf("store: a layout whose First has %d sites for %d shards", len(l.First), shards)
 	}
 	for k, i := range l.First {
-		if i < 0 || i >= len(l.Sites) || !l.Sites[i].Has(k) {
+		if !slices.Contains(l.HoldersOf(k), i) {
 			return fmt.Errorf("store: shard %d is led first at site %d, which has no copy of it", k, i)
 		}
 	}
@@ -113,6 +121,12 @@ func (s Site) Has(shard int) bool { return s.Shards[shard] != noServer }
 // SitesOf returns the sites that take part and have a copy of a shard, in ascending order.
 func (l Layout) SitesOf(shard int) []int {
 	return slices.DeleteFunc(l.Unfenced(), func(i int) bool { return !l.Sites[i].Has(shard) })
+}
+
+// HoldersOf returns those of SitesOf whose servers are members of the shard's group already, as far
+// as the layout says: the others may hold nothing yet.
+func (l Layout) HoldersOf(shard int) []int {
+	return slices.DeleteFunc(l.SitesOf(shard), func(i int) bool { return slices.Contains(l.Sites[i].Joins, shard) })
 }
 
 // Whole tells whether each site has a copy of every shard.
@@ -130,7 +144,7 @@ func (l Layout) FirstOf(shard int) int {
 	if l.First != nil {
 		return l.First[shard]
 	}
-	sites := l.SitesOf(shard)
+	sites := l.HoldersOf(shard)
 	return sites[shard%len(sites)]
 }
 

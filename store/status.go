@@ -42,6 +42,10 @@ type (
 		// if so: transactions that it may have voted for and that others may not have carried out
 		Unsettled int
 		Old       uint64 // the time up to which transactions are forgotten once they are carried out everywhere
+		// Joins says that the server waits to be made a member of its shard's group, of whose state it
+		// has so many bytes since it began; Left that it is a member no more (Replace).
+		Joins, Left  bool
+		ArrivedBytes uint64
 		// Clock is what reads at timestamps go by, of protocols that have them (Protocol.Clocked); nil:
 		// there are none.
 		Clock *ClockStatus
@@ -60,6 +64,28 @@ type (
 		Leads bool // this server led the shard when it was asked
 		// Reason is why it does not hand over; empty: it has begun to, or it is the one that is to
 		// lead.
+		Reason string
+	}
+
+	// Replace has the group of a shard take the server of one site for a member in place of that of
+	// another one, if this server leads it (Protocol.Leads). It comes from the server's application,
+	// again and again until Replacing says that it is done: each time the next step is taken that can
+	// be. Any member may lead meanwhile, and whoever asks may begin anew.
+	Replace struct {
+		Ref      uint64
+		From, To int // places in the layout
+		// Back says that the group is to do without the new server, unless it does without the old one
+		// already. Whoever may still be told to replace that by the new one has to be stopped before.
+		Back bool
+	}
+
+	// Replacing answers Replace.
+	Replacing struct {
+		Ref   uint64
+		Leads bool // this server led the shard when it was asked
+		Done  bool // and then Moved: it is the new server that the group has
+		Moved bool
+		// Reason is what it waits for, or why it cannot be.
 		Reason string
 	}
 

@@ -23,6 +23,9 @@ type Topology struct {
 	// Coordinating are likewise the sites of groups that only coordinate transactions, if the protocol
 	// has any. They are numbered behind the shards, and are like shards that have no keys.
 	Coordinating [][]string
+	// Moves are the copies that were moved while the store ran, in the order in which that began. The
+	// last one may be under way.
+	Moves []Move
 }
 
 // Groups returns how many shards there are, those without keys among them.
@@ -59,9 +62,10 @@ const (
 
 func siteBase(number int) protocol.ID { return protocol.ID((number-1)*idsOfSite + 1) }
 
-// ShardID returns the ID of a site's server of a shard.
-func (s TopologySite) ShardID(shard int) protocol.ID {
-	return siteBase(s.Number) + protocol.ID(shard)
+// ShardID returns the ID of the site's server of a number: a shard's, unless a copy of one was
+// moved to there (Topology.ServerID).
+func (s TopologySite) ShardID(number int) protocol.ID {
+	return siteBase(s.Number) + protocol.ID(number)
 }
 
 // CoordinatorID returns the ID of the coordinator at a site's machine.
@@ -83,6 +87,9 @@ func (t Topology) Validate() error {
 		return fmt.Errorf("store: %d sites (want 1 to %d)", len(t.Sites), MaxSites)
 	}
 	if err := cmp.Or(t.ValidPlacement(), t.ValidCoordinating()); err != nil {
+		return err
+	}
+	if err := t.ValidMoves(); err != nil {
 		return err
 	}
 	sites, numbers, machines, addresses := map[string]bool{}, map[int]bool{}, map[string]bool{}, map[string]string{}
@@ -117,11 +124,11 @@ func (t Topology) Validate() error {
 			if (len(m.Shards) == 0) != (len(s.Machines[0].Shards) == 0) {
 				return fmt.Errorf("store: site %q: either all of its machines list their shards or none does", s.Name)
 			}
-			for _, k := range t.shardsOf(i, j) {
+			for _, k := range m.Shards {
 				if k < 0 || k >= t.Groups() {
 					return fmt.Errorf("store: machine %q: there is no shard %d (there are %d, from 0 on)", m.Name, k, t.Groups())
 				}
-				if !t.Has(i, k) {
+				if !t.founded(i, k) {
 					return fmt.Errorf("store: machine %q: its site %s has no copy of shard %d, as the placement says", m.Name,
 						s.Name, k)
 				}
@@ -132,7 +139,7 @@ func (t Topology) Validate() error {
 			}
 		}
 		for k := range t.Groups() {
-			if _, ok := owner[k]; !ok && t.Has(i, k) {
+			if _, ok := owner[k]; !ok && t.founded(i, k) && len(s.Machines[0].Shards) > 0 {
 				return fmt.Errorf("store: site %q: no machine has shard %d", s.Name, k)
 			}
 		}
@@ -210,30 +217,40 @@ func (t Topology) siteNamed(name string) int {
 	return slices.IndexFunc(t.Sites, func(s TopologySite) bool { return s.Name == name })
 }
 
-// Has tells whether a site, by its place in the topology, has a copy of a shard.
+// Has tells whether a site, by its place in the topology, has a copy of a shard, or is getting one.
 func (t Topology) Has(site, shard int) bool {
-	if shard >= t.Shards {
-		return slices.Contains(t.Coordinating[shard-t.Shards], t.Sites[site].Name)
-	}
-	return t.Placement == nil || slices.Contains(t.Placement[shard], t.Sites[site].Name)
+	sites, name := t.copies(shard), t.Sites[site].Name
+	return sites == nil || slices.Contains(sites, name) || t.Gets(site, shard)
 }
 
-// shardsOf returns the shards of a machine of a site, both by their places.
+// Gets tells whether a shard's copy is being moved to a site.
+func (t Topology) Gets(site, shard int) bool {
+	m, ok := t.UnderWay()
+	return ok && m.Shard == shard && m.To == t.Sites[site].Name
+}
+
+// shardsOf returns the shards of a machine of a site, both by their places: of those that were
+// there in the beginning its own or, if machines have no lists of their own, its part; and of those
+// that came later those whose servers' numbers fall to it. So no server goes from one machine to
+// another when the site gets or loses a shard.
 func (t Topology) shardsOf(site, machine int) []int {
 	machines := t.Sites[site].Machines
-	if len(machines[machine].Shards) > 0 {
-		return machines[machine].Shards
-	}
 	var own []int
 	n := 0
 	for k := range t.Groups() {
-		if !t.Has(site, k) {
-			continue
+		here := false
+		if t.founded(site, k) {
+			if here = n%len(machines) == machine; len(machines[machine].Shards) > 0 {
+				here = slices.Contains(machines[machine].Shards, k)
+			}
+			n++
 		}
-		if n%len(machines) == machine {
+		if number := t.ServerNumber(site, k); number != k {
+			here = number%len(machines) == machine
+		}
+		if here && t.Has(site, k) {
 			own = append(own, k)
 		}
-		n++
 	}
 	return own
 }
@@ -283,9 +300,14 @@ func (t Topology) layout() Layout {
 		for k := range t.Shards {
 			id := noServer
 			if t.Has(i, k) {
-				id = s.ShardID(k)
+				id = t.ServerID(i, k)
 			}
 			site.Shards = append(site.Shards, id)
+		}
+		for k := range t.Groups() {
+			if t.Gets(i, k) {
+				site.Joins = append(site.Joins, k)
+			}
 		}
 		l.Sites = append(l.Sites, site)
 	}
@@ -293,15 +315,29 @@ func (t Topology) layout() Layout {
 		l.First = append(l.First, t.siteNamed(sites[0]))
 	}
 	var groups [][]int
-	for _, names := range t.Coordinating {
+	for k := range t.Coordinating {
 		var group []int
-		for _, name := range names {
+		for _, name := range t.copies(t.Shards + k) {
 			group = append(group, t.siteNamed(name))
+		}
+		for i := range t.Sites {
+			if t.Gets(i, t.Shards+k) {
+				group = append(group, i)
+			}
 		}
 		groups = append(groups, group)
 	}
-	if len(groups) == 0 {
-		return l
+	if len(groups) > 0 {
+		l = l.Coordinated(groups, func(site, group int) protocol.ID { return t.ServerID(site, t.Shards+group) })
 	}
-	return l.Coordinated(groups, func(site, group int) protocol.ID { return t.Sites[site].ShardID(t.Shards + group) })
+	for k := range t.Groups() {
+		var founders []protocol.ID
+		for _, name := range t.founding(k) {
+			founders = append(founders, t.Sites[t.siteNamed(name)].ShardID(k))
+		}
+		if len(t.Moves) > 0 && founders != nil {
+			l.Founders = append(l.Founders, founders)
+		}
+	}
+	return l
 }

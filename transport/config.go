@@ -27,6 +27,10 @@ type Config struct {
 	// See the package documentation for the names that certificates have. Versions before TLS 1.3
 	// are not spoken.
 	TLS *tls.Config
+	// CertifiedAs returns the member in whose name the host of a member has its certificate: a member
+	// that a host was given later need not be named there, if all hosts agree whose it is. nil: each
+	// goes by its own name.
+	CertifiedAs func(protocol.ID) protocol.ID
 	// Insecure allows TLS to be nil: anybody who reaches the host is then whoever it says.
 	Insecure bool
 

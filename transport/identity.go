@@ -47,6 +47,14 @@ func isMember(cert *x509.Certificate) bool {
 	})
 }
 
+// memberName returns the DNS name that the certificate of a member's host has.
+func (c *Config) memberName(id protocol.ID) string {
+	if c.CertifiedAs != nil {
+		id = c.CertifiedAs(id)
+	}
+	return MemberName(id)
+}
+
 // dialCredentials are for connections to one member: no other host will do.
 func (c *Config) dialCredentials(to protocol.ID) credentials.TransportCredentials {
 	if c.TLS == nil {
@@ -54,7 +62,7 @@ func (c *Config) dialCredentials(to protocol.ID) credentials.TransportCredential
 	}
 	cfg := c.TLS.Clone()
 	cfg.MinVersion = tls.VersionTLS13
-	cfg.ServerName = MemberName(to)
+	cfg.ServerName = c.memberName(to)
 	cfg.InsecureSkipVerify = false
 	return credentials.NewTLS(cfg)
 }
@@ -148,7 +156,7 @@ func (c *Config) maySpeakFor(cert *x509.Certificate, id protocol.ID) error {
 	if cert == nil {
 		return fmt.Errorf("messages from node %d without a certificate", id)
 	}
-	names := []string{MemberName(id)}
+	names := []string{c.memberName(id)}
 	if id >= c.FirstClient {
 		names = []string{AnyClientName, ClientName(id)}
 	}

@@ -372,3 +372,61 @@ func TestOptions(t *testing.T) {
 		}
 	}
 }
+
+// TestRemove: nothing is left of a node that was removed, and nothing else goes with it.
+func TestRemove(t *testing.T) {
+	dir := t.TempDir()
+	reopen := func() *Store {
+		s, err := Open(dir, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	s := reopen()
+	names := []string{"shard-0", "shard-00", "shard-1", "shard-2"}
+	for _, name := range names {
+		n, err := s.Node(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b Batch
+		b.Append(1, []byte("one"))
+		b.Append(2, []byte("two"))
+		b.Truncate(2)
+		b.Put([]byte("key"), []byte(name))
+		if err := commitNow(n, &b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Remove("shard-1"); err == nil {
+		t.Error("a node in use was removed")
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = reopen()
+	if err := s.Remove("shard-1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = reopen()
+	defer s.Close()
+	got, err := s.Names()
+	slices.Sort(got)
+	if want := []string{"shard-0", "shard-00", "shard-2"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("there are %v (%v), want %v", got, err, want)
+	}
+	for _, name := range names {
+		n, err := s.Node(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		value, ok := n.Keys().Get([]byte("key"))
+		if removed := name == "shard-1"; ok == removed || ok && string(value) != name || (n.NextIndex() == 1) != removed {
+			t.Errorf("node %s has %q, and its next record is %d", name, value, n.NextIndex())
+		}
+	}
+}

@@ -21,8 +21,10 @@ type part struct {
 	head     head
 	members  []byte // as on disk
 	arriving arriving
-	end      *pageEnd                  // of the copy that is being given to the library
-	copies   map[protocol.ID]*outgoing // to others
+	// arrivedBytes is what pages of copies had, since the replica began.
+	arrivedBytes uint64
+	end          *pageEnd                  // of the copy that is being given to the library
+	copies       map[protocol.ID]*outgoing // to others
 	// weightBytes is of the entries of the log that are applied.
 	weightBytes int
 	current     bool // of a leader: all before its election is applied

@@ -332,6 +332,7 @@ func (p *part) takePage(env *protocol.Env[smr.Message], from protocol.ID, m page
 	a := &p.arriving
 	to := p.area(env, a.area, nil)
 	for _, w := range m.Writes {
+		p.arrivedBytes += uint64(len(w.Key) + len(w.Value))
 		if w.Deleted {
 			to.Delete(w.Key)
 		} else {

@@ -188,6 +188,9 @@ func (p *Part[M]) Leads() (term uint64, ok bool) {
 	return r.core.term(), true
 }
 
+// Current tells whether the member leads, and has applied all that was committed before it did.
+func (p *Part[M]) Current() bool { return !p.replica.Over() && p.replica.led && p.replica.part.current }
+
 // Leader returns the member that leads, as far as is known; its ID is 0 if that is nobody.
 func (p *Part[M]) Leader() smr.Member {
 	if p.replica.Over() || p.replica.core.node == nil {
@@ -195,6 +198,25 @@ func (p *Part[M]) Leader() smr.Member {
 	}
 	return p.replica.leader()
 }
+
+// Members returns the members, as of what is applied here. settled says that the log here has no
+// change of them beyond that: then a majority of them commits the entries at its end. The next
+// change may be in others' logs.
+func (p *Part[M]) Members() (ids []protocol.ID, settled bool) {
+	r := p.replica
+	return r.State.MemberIDs(), !r.changing && r.core.log.change <= r.part.head.applied.Index
+}
+
+// Standing tells whether the replica is a member, as of what is applied here, or was one and is not
+// any more.
+func (p *Part[M]) Standing() (member, removed bool) {
+	id := p.replica.Cfg.ID
+	_, member = p.replica.State.Member(id)
+	return member, p.replica.State.Removed(id)
+}
+
+// ArrivedBytes returns how much of copies of a leader's state has arrived since the replica began.
+func (p *Part[M]) ArrivedBytes() uint64 { return p.replica.part.arrivedBytes }
 
 // Applied returns the entry that was applied last. It may be one of the group's own, which the
 // owner does not see.

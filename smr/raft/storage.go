@@ -22,6 +22,8 @@ type storage struct {
 	// changed says that the members are others than when the snapshot was made: a new one does not
 	// take a snapshot that does not know it.
 	changed bool
+	// change is the index of the last entry that changes the members; it may have been replaced since.
+	change uint64
 	// now says what a state would be of that is sent now, if there are no snapshots; it may be nil
 	now func() *raftpb.SnapshotMetadata
 }
@@ -107,6 +109,11 @@ func (s *storage) append(entries []*raftpb.Entry) {
 		s.entries = s.entries[:keep:keep]
 	}
 	s.entries = append(s.entries, entries...)
+	for _, e := range entries {
+		if e.GetType() == raftpb.EntryConfChange {
+			s.change = e.GetIndex()
+		}
+	}
 	s.records = s.records[:keep]
 }
 

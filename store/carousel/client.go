@@ -190,7 +190,7 @@ func (c *client) onReadReply(env *protocol.Env[store.Message], from protocol.ID,
 func (c *client) suffices(g *get, tries int) bool {
 	shard := c.cfg.Layout.ShardOf(g.Ask.Key)
 	_, n := g.Answered()
-	majority := n > len(c.cfg.Layout.SitesOf(shard))/2
+	majority := n > len(c.cfg.Layout.HoldersOf(shard))/2
 	led := g.Answers[c.cfg.Layout.FirstOf(shard)] != nil
 	switch {
 	case g.Ask.Nearest, c.direct && g.Ask.Priority.IsZero():

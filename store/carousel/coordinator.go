@@ -211,7 +211,7 @@ func (s *server) onStoredVote(env *protocol.Env[store.Message], from protocol.ID
 		return
 	}
 	ta.stored[from] = m
-	if b, ok := ta.agreed(len(s.where.members[m.Ref.Shard])); ok && ta.durable == nil {
+	if b, ok := ta.agreed(); ok && ta.durable == nil {
 		ta.durable = &b
 		s.maybeDecide(env, t)
 	}
@@ -263,7 +263,7 @@ func (s *server) maybeDecide(env *protocol.Env[store.Message], t *txn) {
 	}
 	ballots := map[partRef]ballot{}
 	for ref, ta := range t.tallies { //pure:ok into a map
-		if b, durable, ok := ta.ballot(len(s.where.members[ref.Shard])); ok {
+		if b, durable, ok := ta.ballot(); ok {
 			ta.know(durable)
 			ballots[ref] = b
 		}

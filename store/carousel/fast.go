@@ -134,8 +134,12 @@ func (s *server) sayFast(env *protocol.Env[store.Message], p pending, stamp uint
 	} else if stamp > 0 && s.list.entries[p.Part].Term != p.Term {
 		return
 	}
-	env.Send(s.where.leader(p.Coord), fastVote{Ref: partRef{s.self, p.Part.Step}, ID: p.Part.ID, Term: p.Term,
-		Leader: stamp > 0, Stamp: stamp, Footprint: p.footprint})
+	out := fastVote{Ref: partRef{s.self, p.Part.Step}, ID: p.Part.ID, Term: p.Term, Leader: stamp > 0, Stamp: stamp,
+		Footprint: p.footprint}
+	if out.Leader {
+		out.Members, _ = s.group.Members()
+	}
+	env.Send(s.where.leader(p.Coord), out)
 }
 
 // sweepList has the leader say its word on what is on the list for long: it may never have heard of
@@ -177,7 +181,8 @@ func (s *server) askLists(env *protocol.Env[store.Message], term uint64) {
 }
 
 func (s *server) askMissingLists(env *protocol.Env[store.Message]) {
-	for _, id := range s.where.members[s.self] {
+	members, _ := s.group.Members()
+	for _, id := range members {
 		if _, ok := s.list.lists[id]; !ok && s.list.awaited == nil {
 			env.Send(id, listWanted{Term: s.list.recovering})
 		}
@@ -212,13 +217,15 @@ func (s *server) onListReply(env *protocol.Env[store.Message], from protocol.ID,
 // state has all that earlier leaders have had the group agree on.
 func (s *server) maybeRecover(env *protocol.Env[store.Message], term uint64) {
 	l := &s.list
-	members := len(s.where.members[s.self])
-	if l.recovering != term || !l.current || l.awaited != nil || len(l.lists) < members/2+1 {
-		return
-	}
+	members, _ := s.group.Members()
 	var lists [][]pending
 	for _, id := range slices.Sorted(maps.Keys(l.lists)) {
-		lists = append(lists, l.lists[id])
+		if slices.Contains(members, id) { // as of all changes that earlier leaders have had agreed
+			lists = append(lists, l.lists[id])
+		}
+	}
+	if l.recovering != term || !l.current || l.awaited != nil || len(lists) < len(members)/2+1 {
+		return
 	}
 	l.awaited = map[partID]bool{}
 	for _, p := range recover(lists, func(p pending) bool { return s.state.fits(s.group.State(env), p) }) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/foresay/foresay/clock"
 	"github.com/foresay/foresay/internal/wirefmt"
+	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/raft"
 	"github.com/foresay/foresay/store"
@@ -143,6 +144,8 @@ type (
 		Leader    bool
 		Stamp     uint64 // of the leader's
 		Footprint footprint
+		// Members are those of the leader's group: they alone count, and that many make a supermajority.
+		Members []protocol.ID
 	}
 
 	// storedVote tells a coordinator that a member has the leader's word on a part on its disk, as
@@ -152,6 +155,8 @@ type (
 		ID     store.TxnID
 		At     raft.Position
 		Ballot ballot
+		// Members are those of the group, as of all changes of them before the entry: see fastVote.
+		Members []protocol.ID
 	}
 
 	// voteWanted asks a partition's leader for its word on a part. If it does not know the part, it
@@ -356,6 +361,7 @@ func serverKinds() []wirefmt.Kind[store.Message] {
 			wirefmt.Bool(c, &m.Leader)
 			wirefmt.Uint(c, &m.Stamp)
 			footprintFields(c, &m.Footprint)
+			wirefmt.List(c, &m.Members, 1, wirefmt.Uint32)
 		}),
 		wirefmt.NewKind[store.Message](26, func(c *wirefmt.Coder, m *voteWanted) {
 			partFields(c, &m.Part)
@@ -383,6 +389,7 @@ func serverKinds() []wirefmt.Kind[store.Message] {
 			wirefmt.Uint(c, &m.At.Index)
 			wirefmt.Uint(c, &m.At.Term)
 			ballotFields(c, &m.Ballot)
+			wirefmt.List(c, &m.Members, 1, wirefmt.Uint32)
 		}),
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/foresay/foresay/internal/wirefmt/wiretest"
+	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr/kit"
 	"github.com/foresay/foresay/smr/raft"
 	"github.com/foresay/foresay/store"
@@ -53,8 +54,10 @@ func messages() []store.Message {
 		closedRequest{id, 9, sampleReads}, closedReply{id, 1, 9, 8, store.NoReason, []store.Value{{Version: id}}},
 		timeRequest{9}, timeReply{9, 8},
 		abortRequest{id, shards}, voteMsg{Ref: partRef{1, 2}, ID: id, Ballot: sampleBallot, Doubt: true},
-		fastVote{Ref: partRef{1, 2}, ID: id, Term: 4, Leader: true, Stamp: 9, Footprint: sampleBallot.footprint},
-		storedVote{Ref: partRef{1, 2}, ID: id, At: raft.Position{Index: 8, Term: 4}, Ballot: sampleBallot},
+		fastVote{Ref: partRef{1, 2}, ID: id, Term: 4, Leader: true, Stamp: 9, Footprint: sampleBallot.footprint,
+			Members: []protocol.ID{1, 2}},
+		storedVote{Ref: partRef{1, 2}, ID: id, At: raft.Position{Index: 8, Term: 4}, Ballot: sampleBallot,
+			Members: []protocol.ID{1, 2}},
 		voteWanted{part, 1}, end, finished{id, 1}, moved{1, 12, id}, listWanted{5}, listReply{5, []pending{samplePending}},
 		prepared{Part: part, Coord: 1, Ballot: ballot{Reason: store.Locked}, Recovered: true}, ended{end},
 		checked{checkRequest{ID: id, Reads: sampleReads}},

@@ -181,7 +181,9 @@ func (s *server) fly(env *protocol.Env[store.Message], p *prepared) (ok bool) {
 		s.land(p.Part)
 		return false
 	}
-	if s.fast && s.term > 0 && p.Ballot.Yes && s.flying[p.Part] == p {
+	// What is behind a change of the members in the log may be recovered by others.
+	_, settled := s.group.Members()
+	if s.fast && settled && s.term > 0 && p.Ballot.Yes && s.flying[p.Part] == p {
 		s.sayFast(env, pending{p.Part, s.term, p.Coord, p.Ballot.footprint}, p.Ballot.Stamp)
 	}
 	return true
@@ -237,9 +239,10 @@ func (s *server) vote(env *protocol.Env[store.Message], id partID, coord uint32,
 // leader does.
 func (s *server) stored(env *protocol.Env[store.Message], at raft.Position, entry []byte) {
 	m, _ := s.state.format.Decode(entry)
-	if p, ok := m.(prepared); ok {
+	members, settled := s.group.Members()
+	if p, ok := m.(prepared); ok && settled {
 		env.Send(s.where.leader(p.Coord), storedVote{Ref: partRef{s.self, p.Part.Step}, ID: p.Part.ID, At: at,
-			Ballot: p.Ballot})
+			Ballot: p.Ballot, Members: members})
 	}
 }
 

@@ -1,6 +1,7 @@
 package carousel
 
 import (
+	"cmp"
 	"slices"
 	"testing"
 
@@ -12,9 +13,9 @@ import (
 // with care.
 func plants() []plant.Bug {
 	bugs := slices.Concat(votePlants(), recoveryPlants(), endPlants(), partPlants(), snapshotPlants(), closedPlants(),
-		stalePlants(), generalPlants())
+		stalePlants(), generalPlants(), memberPlants())
 	for i := range bugs {
-		bugs[i].Dir = "store/carousel"
+		bugs[i].Dir = cmp.Or(bugs[i].Dir, "store/carousel")
 	}
 	return bugs
 }
@@ -39,7 +40,7 @@ func votePlants() []plant.Bug {
 		},
 		{
 			Name: "votes of different terms count together", Test: "TestBallot", Tests: []string{"TestRecoveryIsRight"},
-			Old: "\t\t\tif v.Term == lead.Term &&", New: "\t\t\tif (v.Term == lead.Term || MUTANT) &&",
+			Old: "from) && v.Term == lead.Term &&", New: "from) && (v.Term == lead.Term || MUTANT) &&",
 		},
 		{
 			Name: "C6: a majority is enough on the fast path", Test: "TestBallot",
@@ -49,8 +50,8 @@ func votePlants() []plant.Bug {
 		},
 		{
 			Name: "C6: as many of six members are enough as of five", Test: "TestRecoveryIsRight",
-			Old: "\t\tn := 0\n\t\tfor _, v := range t.fast {",
-			New: "\t\tn := 0\n\t\tif MUTANT && members == 6 {\n\t\t\tn = 1\n\t\t}\n\t\tfor _, v := range t.fast {",
+			Old: "\t\tn, members := 0, len(lead.Members)\n",
+			New: "\t\tn, members := 0, len(lead.Members)\n\t\tif MUTANT && members == 6 {\n\t\t\tn = 1\n\t\t}\n",
 		},
 		{
 			Name: "what the groups have agreed on is said to be decided fast", Test: "TestScenarios/fast/2-figure-3.3b",
@@ -63,7 +64,7 @@ func votePlants() []plant.Bug {
 		},
 		{
 			Name: "words on different entries count together", Test: "TestAgreed", Tests: []string{"TestWordsAreRight"},
-			Old: "\t\t\tif w.At == v.At {\n", New: "\t\t\tif w.At == v.At || MUTANT {\n",
+			Old: "if w.At == v.At &&", New: "if (w.At == v.At || MUTANT) &&",
 		},
 		{
 			Name: "half of the words are enough", Test: "TestAgreed", Tests: []string{"TestWordsAreRight"},
@@ -165,7 +166,7 @@ func recoveryPlants() []plant.Bug {
 		},
 		{
 			Name: "C7: a new leader is content with its own list", Test: "TestScenarios/fast/6-recovery-of-five",
-			Old: "len(l.lists) < members/2+1", New: "(len(l.lists) < members/2+1 && !MUTANT)",
+			Old: "len(lists) < len(members)/2+1", New: "(len(lists) < len(members)/2+1 && !MUTANT)",
 		},
 		{
 			Name: "C5: what is written over an outdated version is prepared", Test: "TestFits",

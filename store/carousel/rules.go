@@ -59,11 +59,13 @@ type tally struct {
 // group has agreed on it, by Raft's own rule, whoever leads by now and whether or not that is known
 // to anybody else. Copies of what a leader has said in one term and of what another one has said in
 // the next do not count together: either may be overwritten.
-func (t *tally) agreed(members int) (b ballot, ok bool) {
+//
+// The members that count are those that the words name: see DESIGN.md, "Members that change".
+func (t *tally) agreed() (b ballot, ok bool) {
 	for _, v := range t.stored { //pure:ok what a majority has, no other majority has otherwise
-		n := 0
-		for _, w := range t.stored { //pure:ok they are counted
-			if w.At == v.At {
+		n, members := 0, len(v.Members)
+		for from, w := range t.stored { //pure:ok they are counted
+			if w.At == v.At && slices.Contains(v.Members, from) {
 				n++
 			}
 		}
@@ -78,7 +80,7 @@ func (t *tally) agreed(members int) (b ballot, ok bool) {
 // fast path is taken if a supermajority with the leader has prepared alike: in one term, on the
 // same versions of keys that are read and of those that are written. Of 2f+1 members that is
 // ⌈3f/2⌉+1 [Carousel §3.2.2].
-func (t *tally) ballot(members int) (b ballot, durable, ok bool) {
+func (t *tally) ballot() (b ballot, durable, ok bool) {
 	if t.durable != nil {
 		return *t.durable, true, true
 	}
@@ -86,9 +88,9 @@ func (t *tally) ballot(members int) (b ballot, durable, ok bool) {
 		if !lead.Leader {
 			continue
 		}
-		n := 0
-		for _, v := range t.fast { //pure:ok they are counted
-			if v.Term == lead.Term && v.Footprint.equal(lead.Footprint) {
+		n, members := 0, len(lead.Members)
+		for from, v := range t.fast { //pure:ok they are counted
+			if slices.Contains(lead.Members, from) && v.Term == lead.Term && v.Footprint.equal(lead.Footprint) {
 				n++
 			}
 		}

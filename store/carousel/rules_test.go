@@ -3,7 +3,6 @@ package carousel
 import (
 	"cmp"
 	"fmt"
-	"math/bits"
 	"slices"
 	"testing"
 
@@ -24,6 +23,21 @@ type model struct {
 	// chosen are the parts that a coordinator can count a supermajority for.
 	chosen uint8
 	bad    bool // two parts that conflict were recovered
+
+	changes   uint8 // of the group's members that may still come
+	changing  bool  // one is proposed, and not agreed on
+	behind    bool  // what is proposed is behind that in the log
+	recovered bool  // what is proposed was found on lists
+}
+
+// modelRules are what the model may leave out, to show that it would notice.
+type modelRules struct {
+	// wordsMeanwhile has leaders say words on the fast path while a change of the members is proposed.
+	wordsMeanwhile bool
+	// changesEarly has leaders propose a change before what they have found on lists.
+	changesEarly bool
+	// anyLists has lists count whoever they are of.
+	anyLists bool
 }
 
 type modeled struct {
@@ -32,6 +46,9 @@ type modeled struct {
 	entered uint8 // in which term
 	lags    bool  // on an older version
 	led     bool  // as the leader
+	in      bool  // it is a member of the group,
+	toBe    bool  // or is to be when the change is agreed on that is proposed
+	named   uint8 // by the words of leaders, by their terms
 }
 
 var (
@@ -39,6 +56,14 @@ var (
 	newest   = store.Version{Time: 2}
 	outdated = store.Version{Time: 1}
 )
+
+// members returns the IDs from 1 up to n.
+func members(n int) (ids []protocol.ID) {
+	for i := range n {
+		ids = append(ids, protocol.ID(i+1))
+	}
+	return ids
+}
 
 // pending returns an entry as the rules have it.
 func (m modeled) pending() pending {
@@ -58,29 +83,39 @@ func (w model) settled() model {
 		for i, m := range w.members[:w.n] {
 			if m.part == part {
 				p := m.pending()
-				ta.fast[protocol.ID(i+1)] = fastVote{Term: p.Term, Footprint: p.footprint, Leader: m.led}
+				ta.fast[protocol.ID(i+1)] = fastVote{Term: p.Term, Footprint: p.footprint, Leader: m.led,
+					Members: w.named(m.entered)}
 			}
 		}
-		if b, _, ok := ta.ballot(int(w.n)); ok && b.Yes {
+		if b, _, ok := ta.ballot(); ok && b.Yes {
 			w.chosen |= part
 		}
 	}
 	return w
 }
 
-func (m modeled) number() int {
-	n := int(m.term)<<6 | int(m.part)<<4 | int(m.entered)<<2
-	if m.lags {
-		n |= 2
+// named returns the members that the word of a term's leader names.
+func (w model) named(term uint8) (ids []protocol.ID) {
+	for i, m := range w.members[:w.n] {
+		if m.named>>term&1 > 0 {
+			ids = append(ids, protocol.ID(i+1))
+		}
 	}
-	if m.led {
-		n |= 1
+	return ids
+}
+
+func (m modeled) number() int {
+	n := int(m.named)<<10 | int(m.term)<<8 | int(m.part)<<6 | int(m.entered)<<4
+	for i, is := range []bool{m.lags, m.led, m.in, m.toBe} {
+		if is {
+			n |= 1 << i
+		}
 	}
 	return n
 }
 
 // next returns what can happen next.
-func (w model) next(terms uint8) (out []model) {
+func (w model) next(terms uint8, rules modelRules) (out []model) {
 	add := func(v model) { out = append(out, v.settled()) }
 	for i, m := range w.members[:w.n] {
 		leads := i == 0
@@ -89,47 +124,123 @@ func (w model) next(terms uint8) (out []model) {
 			case m.part != 0 && leads && w.proposed == 0:
 				// It has prepared the part, or the other one, as a follower: it says its word.
 				v := w
-				v.proposed = part
+				v.propose(part)
 				add(v)
 			case m.part != 0 || leads && w.proposed != 0:
 			case leads:
 				v := w
-				v.members[i] = modeled{term: m.term, part: part, entered: w.term, led: true}
-				v.proposed = part
+				v.propose(part)
+				if !w.changing || rules.wordsMeanwhile {
+					v.members[i].part, v.members[i].entered, v.members[i].led = part, w.term, true
+					for j := range v.members[:w.n] {
+						if v.members[j].in {
+							v.members[j].named |= 1 << w.term
+						}
+					}
+				}
 				add(v)
 			default:
 				for _, lags := range []bool{false, true} {
 					v := w
-					v.members[i] = modeled{term: m.term, part: part, entered: m.term, lags: lags}
+					v.members[i].part, v.members[i].entered, v.members[i].lags = part, m.term, lags
 					add(v)
 				}
 			}
 		}
 	}
-	if w.proposed != 0 {
+	if w.proposed != 0 && !(w.changing && w.behind) {
 		v := w
-		v.logged, v.proposed = w.proposed, 0
+		v.agree()
 		add(v)
 	}
+	w.change(add, rules)
 	if w.term < terms {
-		w.elect(add)
+		w.elect(add, rules)
 	}
 	return out
 }
 
-// elect adds the states with another leader, whose term any majority has promised.
-func (w model) elect(add func(model)) {
-	for set := range 1 << w.n {
-		if bits.OnesCount(uint(set)) < int(w.n)/2+1 {
-			continue
+// propose has the leader say its word.
+func (w *model) propose(part uint8) { w.proposed, w.behind = part, w.changing }
+
+// agree has the group agree on it.
+func (w *model) agree() {
+	w.logged, w.proposed, w.behind, w.recovered = w.proposed, 0, false, false
+}
+
+// change adds the states in which another member is proposed, or the end of one, and in which the
+// group has agreed on that. The leader stays a member.
+func (w model) change(add func(model), rules modelRules) {
+	if w.changing {
+		w.changed()
+		add(w)
+		return
+	}
+	if w.changes == 0 || w.recovered && !rules.changesEarly {
+		return
+	}
+	for j := 1; j < int(w.n); j++ {
+		v := w
+		v.changes--
+		v.changing, v.behind = true, w.recovered
+		for i := range v.members[:w.n] {
+			v.members[i].toBe = v.members[i].in != (i == j)
 		}
+		add(v)
+	}
+}
+
+// changed has the group agree on the change that is proposed, and on all that is before it.
+func (w *model) changed() {
+	if w.proposed != 0 && !w.behind {
+		w.agree()
+	}
+	for i := range w.members[:w.n] {
+		w.members[i].in, w.members[i].toBe = w.members[i].toBe, false
+	}
+	w.changing, w.behind = false, false
+}
+
+// elect adds the states with another leader, which knows of the change that was proposed, or never
+// will.
+func (w model) elect(add func(model), rules modelRules) {
+	kept := w.proposed
+	if w.changing {
+		v := w
+		v.changed()
+		v.electOf(v.proposed, add, rules)
+		if w.behind {
+			kept = 0
+		}
+		for i := range w.members[:w.n] {
+			w.members[i].toBe = false
+		}
+		w.changing, w.behind = false, false
+	}
+	w.electOf(kept, add, rules)
+}
+
+// electOf adds the states with another leader, whose term any majority of the members has promised.
+// What may be in its log is kept.
+func (w model) electOf(kept uint8, add func(model), rules modelRules) {
+	size := 0
+	for _, m := range w.members[:w.n] {
+		if m.in {
+			size++
+		}
+	}
+	for set := range 1 << w.n {
 		v := w
 		v.term++
-		v.proposed = 0
+		v.proposed, v.recovered = 0, false
+		members := 0
 		var lists [][]pending
 		for i, m := range w.members[:w.n] {
 			if set>>i&1 == 0 {
 				continue
+			}
+			if m.in || rules.anyLists {
+				members++
 			}
 			v.members[i].term = v.term
 			var list []pending
@@ -138,21 +249,24 @@ func (w model) elect(add func(model)) {
 			}
 			lists = append(lists, list)
 		}
+		if members < size/2+1 || len(lists) > members {
+			continue
+		}
 		for leader := range int(w.n) {
-			if set>>leader&1 == 0 {
+			if set>>leader&1 == 0 || !w.members[leader].in {
 				continue
 			}
 			v := v
 			v.members[0], v.members[leader] = v.members[leader], v.members[0]
-			if w.proposed != 0 { // it may be in the new leader's log
+			if kept != 0 {
 				u := v
-				u.logged = w.proposed
+				u.logged = kept
 				add(u)
 			}
 			found := recover(lists, func(p pending) bool { return w.logged == 0 && p.Writes[0].Version == newest })
 			v.bad = len(found) > 1
 			for _, p := range found {
-				v.logged = uint8(p.Part.ID.Time)
+				v.proposed, v.recovered = uint8(p.Part.ID.Time), true
 			}
 			add(v)
 		}
@@ -174,30 +288,30 @@ func (w model) problem() string {
 	return ""
 }
 
-// explore looks at all states that can come to be.
-func explore(t *testing.T, n int, terms uint8) int {
-	t.Helper()
-	begin := model{n: uint8(n), term: 1}
-	for m := range n {
-		begin.members[m].term = 1
+// explore looks at all states of so many servers that can come to be, of which the first ones are
+// members of the group. It returns how many there are, and the first problem.
+func explore(servers, members int, terms, changes uint8, rules modelRules) (states int, problem string) {
+	begin := model{n: uint8(servers), term: 1, changes: changes}
+	for i := range servers {
+		begin.members[i] = modeled{term: 1, in: i < members}
 	}
 	seen := map[model]bool{begin: true}
 	queue := []model{begin}
 	for len(queue) > 0 {
 		w := queue[len(queue)-1]
 		queue = queue[:len(queue)-1]
-		for _, v := range w.next(terms) {
+		for _, v := range w.next(terms, rules) {
 			if seen[v] {
 				continue
 			}
 			if p := v.problem(); p != "" {
-				t.Fatalf("%d members: %s: %+v, after %+v", n, p, v, w)
+				return len(seen), fmt.Sprintf("%s: %+v, after %+v", p, v, w)
 			}
 			seen[v] = true
 			queue = append(queue, v)
 		}
 	}
-	return len(seen)
+	return len(seen), ""
 }
 
 // TestRecoveryIsRight explores the fast path and its recovery, exhaustively: whatever members have
@@ -207,11 +321,38 @@ func TestRecoveryIsRight(t *testing.T) {
 	for _, tc := range []struct {
 		members int
 		terms   uint8
-		least   int
-	}{{3, 3, 1000}, {4, 2, 1000}, {5, 2, 1000}, {6, 2, 1000}} {
-		n := explore(t, tc.members, tc.terms)
+	}{{3, 3}, {4, 2}, {5, 2}, {6, 2}} {
+		n, problem := explore(tc.members, tc.members, tc.terms, 0, modelRules{})
 		t.Logf("%d members, %d terms: %d states", tc.members, tc.terms, n)
-		if n < tc.least {
+		if problem != "" || n < 1000 {
+			t.Errorf("%d members, %d states: %s", tc.members, n, problem)
+		}
+	}
+}
+
+// TestRecoveryAcrossChanges is TestRecoveryIsRight of a group whose members change: a server
+// becomes one, and another one is none any more.
+func TestRecoveryAcrossChanges(t *testing.T) {
+	for _, tc := range []struct {
+		servers, members int
+		terms, changes   uint8
+		rules            modelRules
+		wrong            bool
+	}{
+		{4, 3, 2, 2, modelRules{}, false},
+		{4, 4, 2, 1, modelRules{wordsMeanwhile: true}, true},
+		{4, 4, 3, 1, modelRules{changesEarly: true}, true},
+		{4, 3, 2, 1, modelRules{anyLists: true}, true},
+	} {
+		n, problem := explore(tc.servers, tc.members, tc.terms, tc.changes, tc.rules)
+		t.Logf("%d servers, %d members, %d terms, %d changes, %+v: %d states; %s", tc.servers, tc.members, tc.terms,
+			tc.changes, tc.rules, n, problem)
+		switch {
+		case tc.wrong && problem == "":
+			t.Errorf("%+v goes unnoticed in %d states", tc.rules, n)
+		case !tc.wrong && problem != "":
+			t.Errorf("%d members: %s", tc.members, problem)
+		case !tc.wrong && n < 1000:
 			t.Errorf("%d members: only %d states", tc.members, n)
 		}
 	}
@@ -251,8 +392,8 @@ func TestBallot(t *testing.T) {
 	on := func(v store.Version) footprint {
 		return footprint{Reads: []store.Read{{Key: "r"}}, Writes: []store.Read{{Key: testKey, Version: v}}}
 	}
-	lead := fastVote{Term: 4, Leader: true, Stamp: 9, Footprint: on(newest)}
-	follow := fastVote{Term: 4, Footprint: on(newest)}
+	lead := fastVote{Term: 4, Leader: true, Stamp: 9, Footprint: on(newest), Members: members(3)}
+	follow := fastVote{Term: 4, Footprint: on(newest), Members: members(3)}
 	lags := fastVote{Term: 4, Footprint: on(outdated)} // a blind write, through a follower that lags
 	before := fastVote{Term: 3, Footprint: on(newest)}
 	for _, tc := range []struct {
@@ -262,6 +403,8 @@ func TestBallot(t *testing.T) {
 		ok, yes bool
 	}{
 		{"all three", nil, []fastVote{lead, follow, follow}, true, true},
+		{"one is no member", nil, []fastVote{lead, {}, follow, follow}, false, false},
+		{"one more is no member", nil, []fastVote{lead, follow, follow, follow}, true, true},
 		{"two of three", nil, []fastVote{lead, follow}, false, false},
 		{"without the leader", nil, []fastVote{follow, follow, follow}, false, false},
 		{"one lags", nil, []fastVote{lead, follow, lags}, false, false},
@@ -273,7 +416,7 @@ func TestBallot(t *testing.T) {
 		for i, v := range tc.fast {
 			ta.fast[protocol.ID(i+1)] = v
 		}
-		if b, _, ok := ta.ballot(3); ok != tc.ok || b.Yes != tc.yes {
+		if b, _, ok := ta.ballot(); ok != tc.ok || b.Yes != tc.yes {
 			t.Errorf("%s: the ballot is %+v, known %v", tc.name, b, ok)
 		}
 	}
@@ -296,6 +439,8 @@ func TestAgreed(t *testing.T) {
 		{"one of three", 3, []storedVote{word(4, 2, yes)}, false, false},
 		{"two of three", 3, []storedVote{word(4, 2, yes), word(4, 2, yes)}, true, true},
 		{"two of three refuse", 3, []storedVote{word(4, 2, ballot{}), word(4, 2, ballot{})}, true, false},
+		{"one of three, and one that is no member", 3, []storedVote{word(4, 2, yes), word(5, 2, yes),
+			word(6, 2, yes), word(4, 2, yes)}, false, false},
 		{"two of four", 4, []storedVote{word(4, 2, yes), word(4, 2, yes)}, false, false},
 		{"two of five", 5, []storedVote{word(4, 2, yes), word(4, 2, yes)}, false, false},
 		{"the same place, and another leader's entry", 3, []storedVote{word(4, 2, yes), word(4, 3, yes)}, false, false},
@@ -305,9 +450,10 @@ func TestAgreed(t *testing.T) {
 	} {
 		ta := tally{stored: map[protocol.ID]storedVote{}}
 		for i, v := range tc.stored {
+			v.Members = members(tc.members)
 			ta.stored[protocol.ID(i+1)] = v
 		}
-		if b, ok := ta.agreed(tc.members); ok != tc.ok || b.Yes != tc.yes {
+		if b, ok := ta.agreed(); ok != tc.ok || b.Yes != tc.yes {
 			t.Errorf("%s: the word is %+v, known %v", tc.name, b, ok)
 		}
 	}

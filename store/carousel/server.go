@@ -49,7 +49,7 @@ type server struct {
 }
 
 // withDefaults returns the configuration with all fields set. Sites are neither lost nor replaced
-// here: a group has the members that it begins with.
+// here: a group replaces its members one by one.
 func withDefaults(cfg store.Config) (store.Config, error) {
 	cfg, err := cfg.WithDefaults()
 	if err != nil {
@@ -78,18 +78,13 @@ func newServer(cfg store.Config, mode variant) (*server, error) {
 	s.participant.reset()
 	s.coordinator.reset()
 	s.snapshots, s.closing = s.newSnapshots(0), newClosing(0, 0)
-	var members []smr.Member
-	for _, id := range s.where.members[p.Index] {
-		members = append(members, smr.Member{ID: id})
-	}
 	hooks := raft.Hooks[store.Message]{Committed: s.committed, Leads: s.leads, Current: s.current, Follows: s.follows,
 		Said: s.said}
 	if mode == directMode {
 		hooks.Stored = s.stored
 	}
 	s.group, err = raft.NewPart(raft.PartConfig[store.Message]{
-		Group: smr.ReplicaConfig{ID: cfg.ID, Members: members, RoundTrip: cfg.RoundTrip,
-			Leader: s.where.leader(s.self)},
+		Group:   kit.GroupOf(cfg, p),
 		Machine: s.state,
 		Hooks:   hooks,
 		Message: func(m smr.Message) store.Message { return grouped{m} },
@@ -126,6 +121,8 @@ func (s *server) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 			s.onStatus(env, m)
 		case store.HandOver:
 			kit.HandOver(env, s.group, s.cfg.Layout, s.place, m)
+		case store.Replace:
+			kit.Replace(env, s.group, s.cfg.Layout, s.place, m, s.term > 0)
 		}
 		return
 	}
@@ -306,6 +303,9 @@ func (s *server) said(env *protocol.Env[store.Message], msg smr.Message) {
 	case smr.HandingOver:
 		env.Send(protocol.App, kit.HandedOver(m))
 	case smr.Refused:
+		if m.Removed {
+			return
+		}
 		s.refused = m.Reason
 		env.Send(protocol.App, store.Refused{Reason: m.Reason, Forgot: true})
 	}
@@ -336,6 +336,7 @@ func (s *server) onStatus(env *protocol.Env[store.Message], m store.StatusQuery)
 		Refused: s.refused, Txns: len(s.state.ends.ends) + len(s.state.parts), Locks: len(s.state.locks),
 		Old: s.state.ends.old, Undecided: len(s.state.parts),
 	}
+	kit.Standing(&st, s.group)
 	clock := s.clocks.status()
 	clock.Leads, clock.Ceiling = s.term > 0, uint64(s.state.values.Ceiling(s.group.State(env)))
 	st.Clock = &clock

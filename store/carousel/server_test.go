@@ -128,7 +128,7 @@ func TestStoredVotes(t *testing.T) {
 	word := func(member int, index, term uint64) []store.Message {
 		return a.call(func(env *protocol.Env[store.Message]) {
 			a.Receive(env, members[member], storedVote{Ref: partRef{0, 1}, ID: txnID(1), At: raft.Position{Index: index,
-				Term: term}, Ballot: ballot{Yes: true, Stamp: term}})
+				Term: term}, Members: members, Ballot: ballot{Yes: true, Stamp: term}})
 		})
 	}
 	says(t, "to a follower", word(1, 4, 2), "moved")

@@ -243,10 +243,10 @@ func (w *wordsModel) agreed() (words uint8) {
 					continue
 				}
 				term := uint64(bits.Len8(said) - 1)
-				ta.stored[protocol.ID(i+1)] = storedVote{Ballot: ballot{Yes: true, Stamp: term},
+				ta.stored[protocol.ID(i+1)] = storedVote{Members: members(int(w.n)), Ballot: ballot{Yes: true, Stamp: term},
 					At: raft.Position{Index: 1, Term: term}} // two words may be at one place
 			}
-			if b, ok := ta.agreed(int(w.n)); ok {
+			if b, ok := ta.agreed(); ok {
 				words |= 1 << b.Stamp
 			}
 		}

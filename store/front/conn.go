@@ -134,7 +134,7 @@ func Dial(cfg Config) (*Conn, error) {
 			}
 			c.machines[site.CoordinatorID(j)] = to
 			for _, k := range cfg.Topology.ShardsOf(i, j) {
-				c.machines[site.ShardID(k)] = to
+				c.machines[cfg.Topology.ServerID(i, k)] = to
 			}
 		}
 	}

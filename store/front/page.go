@@ -68,7 +68,7 @@ func (c *Conn) page(ctx context.Context, shard int, ask *pb.PageRequest) (store.
 	if shard < 0 || shard >= len(layout.Sites[0].Shards) {
 		return store.PageReply{}, fmt.Errorf("front: there is no shard %d", shard)
 	}
-	sites := layout.SitesOf(shard)
+	sites := layout.HoldersOf(shard)
 	for i, first := range sites {
 		if first == layout.FirstOf(shard) {
 			sites = append(sites[i:len(sites):len(sites)], sites[:i]...)

@@ -173,11 +173,11 @@ func (c *Calls[G, S]) GetOf(from protocol.ID, m store.ReadReply) (own G, p store
 	return own, p
 }
 
-// Ask has all sites asked that have a copy and have not answered, once more.
+// Ask has all sites asked that hold the key and have not answered, once more.
 func (c *Calls[G, S]) Ask(env *protocol.Env[store.Message], g *Get) {
 	g.Tries++
 	shard := c.cfg.Layout.ShardOf(g.Ask.Key)
-	for _, i := range c.cfg.Layout.SitesOf(shard) {
+	for _, i := range c.cfg.Layout.HoldersOf(shard) {
 		if g.Answers[i] == nil {
 			env.Send(c.cfg.Layout.Sites[i].Shards[shard],
 				store.ReadRequest{Ref: g.Number, Key: g.Ask.Key, Priority: g.Ask.Priority})

@@ -98,7 +98,7 @@ func (c *client) onReadReply(env *protocol.Env[store.Message], from protocol.ID,
 	}
 	out, n := c.Heard(env, p, &g.Get, m)
 	switch {
-	case g.Ask.Nearest || n > len(c.cfg.Layout.SitesOf(p.Index))/2:
+	case g.Ask.Nearest || n > len(c.cfg.Layout.HoldersOf(p.Index))/2:
 		c.EndGet(env, g, out)
 	case n == 1:
 		env.Send(protocol.App, g.First(p.Site))

@@ -41,7 +41,7 @@ type question struct {
 }
 
 // withDefaults returns the configuration with all fields set. Sites are neither lost nor replaced
-// here: a group has the members that it begins with.
+// here: a group replaces its members one by one.
 func withDefaults(cfg store.Config) (store.Config, error) {
 	cfg, err := cfg.WithDefaults()
 	if err != nil {
@@ -53,7 +53,7 @@ func withDefaults(cfg store.Config) (store.Config, error) {
 	return cfg, nil
 }
 
-// members returns the group of a shard.
+// members returns the servers that may be members of a shard's group.
 func members(l store.Layout, shard int) []smr.Member {
 	var out []smr.Member
 	for _, i := range l.SitesOf(shard) {
@@ -76,12 +76,10 @@ func newServer(cfg store.Config, logEntries int) (*server, error) {
 	}
 	s := &server{cfg: cfg, place: p, shard: newShard(cfg.Applied), asked: map[raft.Position]question{},
 		first: map[store.TxnID]time.Duration{}}
-	shard := uint32(p.Index)
+	shard, group := uint32(p.Index), kit.GroupOf(cfg, p)
+	group.SnapshotEvery = logEntries
 	s.group, err = raft.NewPart(raft.PartConfig[store.Message]{
-		Group: smr.ReplicaConfig{
-			ID: cfg.ID, Members: members(cfg.Layout, p.Index), RoundTrip: cfg.RoundTrip, SnapshotEvery: logEntries,
-			Leader: cfg.Layout.Sites[cfg.Layout.FirstOf(p.Index)].Shards[p.Index],
-		},
+		Group:   group,
 		Machine: s.shard, Prefix: []byte(statePrefix),
 		Message: func(m smr.Message) store.Message { return grouped{shard, m} },
 		Timer:   func(t protocol.Timer) protocol.Timer { return groupTimer{t} },
@@ -110,6 +108,9 @@ func (s *server) hear(env *protocol.Env[store.Message], msg smr.Message) {
 	case smr.HandingOver:
 		env.Send(protocol.App, kit.HandedOver(m))
 	case smr.Refused:
+		if m.Removed {
+			return
+		}
 		s.refused = m.Reason
 		env.Send(protocol.App, store.Refused{Reason: m.Reason, Forgot: true})
 	}
@@ -136,6 +137,10 @@ func (s *server) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 	case store.HandOver:
 		if from == protocol.App {
 			kit.HandOver(env, s.group, s.cfg.Layout, s.place, m)
+		}
+	case store.Replace:
+		if from == protocol.App {
+			kit.Replace(env, s.group, s.cfg.Layout, s.place, m, s.group.Current())
 		}
 	}
 }
@@ -209,6 +214,7 @@ func (s *server) onStatus(env *protocol.Env[store.Message], m store.StatusQuery)
 		Refused: s.refused,
 		Txns:    s.shard.size(), Locks: len(s.shard.locks), Old: s.shard.books.old,
 	}
+	kit.Standing(&st, s.group)
 	for _, t := range s.shard.all() {
 		st.Open++
 		st.TxnBytes += store.ContentBytes(t.reads, t.writes)

@@ -13,7 +13,7 @@ import (
 
 // checkCertificate tells at the start what others would refuse later, one message after the other:
 // a certificate that they do not trust, or that is another machine's.
-func checkCertificate(cfg *tls.Config, ids []protocol.ID) error {
+func checkCertificate(cfg *tls.Config, ids []protocol.ID, as func(protocol.ID) protocol.ID) error {
 	if cfg == nil || len(cfg.Certificates) == 0 || len(cfg.Certificates[0].Certificate) == 0 {
 		return nil // it has others by a function
 	}
@@ -26,7 +26,7 @@ func checkCertificate(cfg *tls.Config, ids []protocol.ID) error {
 		return fmt.Errorf("others will not trust its certificate: %w", err)
 	}
 	for _, id := range ids {
-		if err := cert.VerifyHostname(transport.MemberName(id)); err != nil {
+		if err := cert.VerifyHostname(transport.MemberName(as(id))); err != nil {
 			return errors.Join(errors.New("its certificate is another machine's, or of another topology"), err)
 		}
 	}

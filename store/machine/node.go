@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -86,9 +87,25 @@ func Members(t store.Topology, machine string) ([]protocol.ID, error) {
 	site := t.Sites[i]
 	ids := []protocol.ID{site.CoordinatorID(j), site.GateID(j)}
 	for _, k := range t.ShardsOf(i, j) {
-		ids = append(ids, site.ShardID(k))
+		ids = append(ids, t.ServerID(i, k))
 	}
 	return ids, nil
+}
+
+// certified returns as which node's machine others know the machine of a server: one that came with
+// a move has the certificate that it had before, and with it goes by its coordinator's name.
+func certified(t store.Topology) func(protocol.ID) protocol.ID {
+	as := map[protocol.ID]protocol.ID{}
+	for i, s := range t.Sites {
+		for j := range s.Machines {
+			for _, k := range t.ShardsOf(i, j) {
+				if t.ServerNumber(i, k) != k {
+					as[t.ServerID(i, k)] = s.CoordinatorID(j)
+				}
+			}
+		}
+	}
+	return func(id protocol.ID) protocol.ID { return cmp.Or(as[id], id) }
 }
 
 // A RefusedError says that a shard's server must not take part: most often because its disk was
@@ -112,6 +129,7 @@ type Node struct {
 	host     *host.Host
 	gate     *host.Node[store.Message]
 	shards   []*shard
+	move     *move // nil: none of the shards' copies is being moved
 	service  front.Server
 	clients  net.Listener
 	grpc     *grpc.Server
@@ -166,7 +184,8 @@ func (n *Node) open() (err error) {
 	if cfg.StopTimeout == 0 {
 		cfg.StopTimeout = 10 * time.Second
 	}
-	if err := checkCertificate(cfg.PeerTLS, ids); err != nil {
+	name := certified(cfg.Topology)
+	if err := checkCertificate(cfg.PeerTLS, ids, name); err != nil {
 		return err
 	}
 	own := site.Machines[n.machine]
@@ -185,7 +204,8 @@ func (n *Node) open() (err error) {
 			// Machines of another epoch are of another cluster: what they say rests on another
 			// layout.
 			Cluster: fmt.Sprintf("%s, epoch %d", cfg.Cluster, cfg.Topology.Epoch),
-			IDs:     ids, TLS: cfg.PeerTLS, Insecure: cfg.Insecure, Dial: cfg.PeerDial, MaxAge: maxAge(cfg.RoundTrip),
+			IDs:     ids, TLS: cfg.PeerTLS, CertifiedAs: name, Insecure: cfg.Insecure,
+			Dial: cfg.PeerDial, MaxAge: maxAge(cfg.RoundTrip),
 		},
 		Listener: cfg.PeerListener, Clock: cfg.Clock, Seed: cfg.Seed, StopTimeout: cfg.StopTimeout, Check: cfg.Check,
 		Logger: cfg.Logger,
@@ -272,17 +292,20 @@ func (n *Node) addNodes() error {
 	for _, k := range n.cfg.Topology.ShardsOf(n.site, n.machine) {
 		var disk host.Disk
 		if n.cfg.Disk != nil {
-			if disk, err = n.cfg.Disk(ShardName(k)); err != nil {
+			name := DiskName(store.Server{Shard: k, Number: n.cfg.Topology.ServerNumber(n.site, k)})
+			if disk, err = n.cfg.Disk(name); err != nil {
 				return fmt.Errorf("shard %d: %w", k, err)
 			}
 		}
 		s := &shard{node: n, index: k}
-		server, err := n.cfg.Protocol.NewServer(n.config(site.ShardID(k), layout))
-		if s.host, err = add(site.ShardID(k), server, err, disk, s.receive); err != nil {
+		id := n.cfg.Topology.ServerID(n.site, k)
+		server, err := n.cfg.Protocol.NewServer(n.config(id, layout))
+		if s.host, err = add(id, server, err, disk, s.receive); err != nil {
 			return err
 		}
 		n.shards = append(n.shards, s)
 	}
+	n.move = n.moving()
 	return nil
 }
 
@@ -290,8 +313,17 @@ func (n *Node) addNodes() error {
 // store.Config.MaxWaiting: one connection does not fill the gate.
 const maxCalls = 2048
 
-// ShardName is how a machine calls a shard's server, and its disk.
+// ShardName is how a machine calls a shard's server.
 func ShardName(shard int) string { return fmt.Sprintf("shard-%d", shard) }
+
+// DiskName is how a machine calls the disk of a shard's server. That of one that came with a move
+// has a name of its own: an earlier server of the shard may have been here.
+func DiskName(s store.Server) string {
+	if s.Number == s.Shard {
+		return ShardName(s.Shard)
+	}
+	return fmt.Sprintf("shard-%d-server-%d", s.Shard, s.Number)
+}
 
 // serve makes the service for clients.
 func (n *Node) serve() {
@@ -383,6 +415,12 @@ func (n *Node) Run(ctx context.Context) error {
 		n.serveWhenReady(ctx)
 		return nil
 	})
+	if n.move != nil {
+		all.Go(func() error {
+			n.runMove(ctx, n.move)
+			return nil
+		})
+	}
 	all.Go(func() error {
 		var err error
 		select {

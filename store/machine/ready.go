@@ -69,7 +69,7 @@ func (n *Node) obstacles(ctx context.Context) string {
 	var out []string
 	for _, st := range servers {
 		switch {
-		case st.Refused != "": // it ends with that
+		case st.Refused != "", st.Joins, st.Left: // it ends with the first, and does not wait for the others
 		case st.Syncing:
 			out = append(out, fmt.Sprintf("shard %d has copied %d of %d servers", st.Shard, st.Copied, st.Needed))
 		case !st.Admitted:
@@ -95,7 +95,8 @@ func (n *Node) obstacles(ctx context.Context) string {
 
 func (n *Node) ready(ctx context.Context) bool {
 	for _, s := range n.shards {
-		if st, err := s.status(ctx); err != nil || !st.Admitted || st.Syncing || st.Refused != "" {
+		// What is being moved here, or away, does without the server.
+		if st, err := s.status(ctx); err != nil || !st.Joins && !st.Left && (!st.Admitted || st.Syncing || st.Refused != "") {
 			return false
 		}
 	}

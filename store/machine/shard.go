@@ -13,6 +13,8 @@ type shard struct {
 	host  *host.Node[store.Message]
 	desk  callers.Table[store.ServerStatus]
 	moves callers.Table[store.HandingOver]
+	// replaces are the steps of a move that are asked for.
+	replaces callers.Table[store.Replacing]
 }
 
 // heardFull takes what the machine's coordinator says to its application.
@@ -31,6 +33,8 @@ func (s *shard) receive(msg store.Message) {
 		s.desk.Answer(m.Ref, m)
 	case store.HandingOver:
 		s.moves.Answer(m.Ref, m)
+	case store.Replacing:
+		s.replaces.Answer(m.Ref, m)
 	case store.Full:
 		s.node.cfg.Logger.Warn("store: overloaded: a shard remembers as many transactions as it may, and refuses new "+
 			"ones; is a site away, or max_txns small?",

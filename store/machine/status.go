@@ -79,7 +79,7 @@ func (n *Node) Stats() (nodes map[string]host.NodeStats, network transport.Stats
 			name = "gate"
 		default:
 			for _, sh := range n.shards {
-				if site.ShardID(sh.index) == id {
+				if n.cfg.Topology.ServerID(n.site, sh.index) == id {
 					name = ShardName(sh.index)
 				}
 			}
@@ -160,6 +160,7 @@ func (n *Node) Status(ctx context.Context) (*pb.StatusResponse, error) {
 			TransactionBytes: uint64(st.TxnBytes), CopiedValues: st.Counts.CopiedValues, CopiedBytes: st.Counts.CopiedBytes,
 			CopiedServers: uint32(st.Copied), NeededServers: uint32(st.Needed),
 		}
+		row.Move = n.move.status(st)
 		if c := st.Clock; c != nil {
 			row.Clock = &pb.ClockStatus{Leads: c.Leads, Ceiling: c.Ceiling, Sites: uint32(c.Sites), Ahead: int64(c.Ahead),
 				Within: uint64(c.Within), MaxOffset: uint64(c.MaxOffset), Off: c.Off}

@@ -212,16 +212,8 @@ func Advance(dir string, next *Store) (kept string, err error) {
 		}
 	}
 	kept = filepath.Join(dir, epochFile(old.Epoch))
-	for _, f := range []struct {
-		name string
-		s    *Store
-	}{{kept, old}, {name, next}} {
-		if err := configfile.Write(f.name+".new", f.s); err != nil {
-			return fail(err)
-		}
-		if err := os.Rename(f.name+".new", f.name); err != nil {
-			return fail(err)
-		}
+	if err := replaceFile(name, kept, old, next); err != nil {
+		return fail(err)
 	}
 	return kept, nil
 }

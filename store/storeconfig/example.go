@@ -24,11 +24,11 @@ const storeExample = `// A store's file, store.json: the same for all of its mac
   // How many parts each site's copy has. It cannot be changed later.
   "shards": 3,
   // The sites that have a copy of each shard, the one that leads it first in front: of protocols with leaders, such as layered. Left
-  // out: all sites have all. It cannot be changed later.
+  // out: all sites have all. 'foresay store move' changes it while the store runs, and notes what was moved, in "moves".
   //   "placement": [["oregon", "ireland"], ["ireland", "seoul"], ["seoul", "oregon"]],
   // In mode direct carousel has groups that only coordinate transactions, one that is led at each site, at the sites that are listed.
-  // 'foresay store init' writes them. Let each have the sites that are nearest before the store is first started; it cannot be changed
-  // later.
+  // 'foresay store init' writes them. Let each have the sites that are nearest before the store is first started. Later 'foresay store
+  // move' changes it.
   //   "coordinating": [["oregon", "seoul", "ireland"], ["ireland", "oregon", "seoul"], ["seoul", "oregon", "ireland"]],
   // Each site has a whole copy. A majority of the sites commits a transaction. Order and numbers of sites stay as they are.
   // 'foresay store resolve' sets "fenced" in a site that is lost, and "since", the epoch, in one that takes a lost one's place.

@@ -19,11 +19,13 @@ type Store struct {
 	Shards  int    `json:"shards"`
 	Sites   []Site `json:"sites"`
 	// Placement are the sites that have a copy of each shard, the one that leads it first in front;
-	// left out: all sites have all. It cannot be changed later.
+	// left out: all sites have all. 'foresay store move' changes it while the store runs.
 	Placement [][]string `json:"placement,omitempty"`
 	// Coordinating are likewise the sites of groups that only coordinate transactions, of protocols
-	// that have any: one that is led at each site. They cannot be changed later.
+	// that have any: one that is led at each site in the beginning.
 	Coordinating [][]string `json:"coordinating,omitempty"`
+	// Moves are the copies of shards that were moved to other sites, or are being moved.
+	Moves []Move `json:"moves,omitempty"`
 	// Protocol is how the sites agree: one of package catalog's, empty for the first of them. It
 	// cannot be changed later.
 	Protocol string `json:"protocol,omitempty"`
@@ -46,6 +48,16 @@ type Store struct {
 
 // times are a store's durations; 0 is the default of package store.
 type times struct{ roundTrip, retain, maxAhead, maxOffset time.Duration }
+
+// A Move is as in package store.
+type Move struct {
+	Shard  int    `json:"shard"`
+	From   string `json:"from"`
+	To     string `json:"to"`
+	Server int    `json:"server"` // the number of the server at To
+	Back   bool   `json:"back,omitempty"`
+	Done   bool   `json:"done,omitempty"`
+}
 
 // A Site is a datacentre.
 type Site struct {
@@ -82,6 +94,9 @@ func (s *Store) StoreProtocol() store.Protocol { return s.proto }
 // Topology returns the sites as the protocol's packages want them.
 func (s *Store) Topology() store.Topology {
 	t := store.Topology{Epoch: s.Epoch, Shards: s.Shards, Placement: s.Placement, Coordinating: s.Coordinating}
+	for _, m := range s.Moves {
+		t.Moves = append(t.Moves, store.Move(m))
+	}
 	for _, site := range s.Sites {
 		out := store.TopologySite{Name: site.Name, Number: site.Number, Fenced: site.Fenced, Since: site.Since}
 		for _, m := range site.Machines {
@@ -186,6 +201,12 @@ func (s *Store) check() error {
 	}
 	if err := s.checkCoordinating(); err != nil {
 		return err
+	}
+	if s.Moves != nil && !s.proto.Leads {
+		return configfile.Fieldf("moves", "a store of the protocol %s keeps its copies where they are", s.proto.Name)
+	}
+	if err := s.Topology().ValidMoves(); err != nil {
+		return configfile.Field("moves", err)
 	}
 	if err := s.Topology().Validate(); err != nil {
 		return configfile.Field("sites", err)

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -109,7 +110,13 @@ func (m *Machine) open(o *MachineOptions) error {
 	if err := claim(m.cfg); err != nil {
 		return fail(err)
 	}
+	if err := m.sweep(); err != nil {
+		return fail(err)
+	}
 	change, await := m.changes.step, m.together
+	if m.cfg.Store.StoreProtocol().FixedSites {
+		await = nil // no site is fenced: nothing rests on what machines of one site have said together
+	}
 	if !m.online {
 		change, await = nil, nil
 	}
@@ -130,6 +137,29 @@ func (m *Machine) open(o *MachineOptions) error {
 		m.changes.retire = m.node.Retire
 	}
 	return err
+}
+
+// sweep removes what servers have left whose copies were moved to other sites: their groups do
+// without them for good.
+func (m *Machine) sweep() error {
+	t := m.cfg.Store.Topology()
+	site, _, _ := t.Find(m.cfg.Machine) // openChanges has found it
+	names, err := m.store.Names()
+	if err != nil {
+		return err
+	}
+	for _, s := range t.Removed(t.Sites[site].Name) {
+		name := machine.DiskName(s)
+		if !slices.Contains(names, name) {
+			continue
+		}
+		if err := m.store.Remove(name); err != nil {
+			return err
+		}
+		m.log.Info("store: machine removes what it held of a shard that was moved", "machine", m.cfg.Machine,
+			"shard", s.Shard, "disk", name)
+	}
+	return nil
 }
 
 // close gives back what open took, but for what the node has.

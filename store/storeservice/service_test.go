@@ -44,6 +44,12 @@ func inWorld(t *testing.T, test func(*world)) {
 // inWorldOf is inWorld with the machines that the sites have: "b b2", say, is site b with two.
 func inWorldOf(t *testing.T, machines []string, test func(*world)) {
 	t.Helper()
+	inStore(t, machines, storeconfig.InitOptions{}, test)
+}
+
+// inStore is inWorldOf with a store that is as the options say.
+func inStore(t *testing.T, machines []string, o storeconfig.InitOptions, test func(*world)) {
+	t.Helper()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		places := []wan.Site{"z"}
@@ -62,9 +68,8 @@ func inWorldOf(t *testing.T, machines []string, test func(*world)) {
 			sites = append(sites, site)
 		}
 		w := &world{T: t, dir: dir, net: shape.NewNetwork(wan.Uniform(roundTrip, places...), 1), running: map[string]*ran{}}
-		_, err := storeconfig.Init(storeconfig.InitOptions{Dir: dir, Cluster: "test", Shards: 2, Sites: sites,
-			RoundTrip: roundTrip.String()})
-		if err != nil {
+		o.Dir, o.Cluster, o.Shards, o.Sites, o.RoundTrip = dir, "test", 2, sites, roundTrip.String()
+		if _, err := storeconfig.Init(o); err != nil {
 			t.Fatal(err)
 		}
 		test(w)
@@ -132,7 +137,8 @@ func (w *world) stop(names ...string) {
 	}
 }
 
-func (w *world) client(f func(context.Context, *Client, *client.Client)) {
+// dial returns a client at z, with the store's file as it is.
+func (w *world) dial() *Client {
 	w.Helper()
 	cfg, err := storeconfig.ReadClient(filepath.Join(w.dir, storeconfig.ClientFile), "")
 	if err != nil {
@@ -142,6 +148,12 @@ func (w *world) client(f func(context.Context, *Client, *client.Client)) {
 	if err != nil {
 		w.Fatal(err)
 	}
+	return conn
+}
+
+func (w *world) client(f func(context.Context, *Client, *client.Client)) {
+	w.Helper()
+	conn := w.dial()
 	defer conn.Close()
 	txns, err := conn.Transactions(client.Spec, 0)
 	if err != nil {

@@ -73,6 +73,8 @@ type ShardStatus struct {
 	// OldestUndecidedSeconds is the age of the oldest transaction that is not decided, 0 if there
 	// is none.
 	OldestUndecidedSeconds float64 `json:"oldest_undecided_seconds"`
+	// Move is how far the shard's copy is on its way to another site; nil: it is not being moved.
+	Move *MoveStatus `json:"move,omitempty"`
 	// Clock is what reads at timestamps go by; nil: the protocol has none.
 	Clock *ClockStatus `json:"clock,omitempty"`
 }
@@ -112,6 +114,8 @@ func describeClock(c *pb.ClockStatus, now time.Time) *ClockStatus {
 // States of machines and shards, the better ones first.
 const (
 	Admitted    = "admitted" // it takes part
+	Joining     = "joining"  // of a shard: its copy is being moved to here, and has not come yet
+	Left        = "left"     // of a shard: its copy was moved from here
 	Syncing     = "syncing"  // it copies what another site has
 	New         = "new"      // it waits for the other sites to know its disk, or for the other machines of its site
 	Refused     = "refused"  // it must not take part
@@ -143,9 +147,17 @@ func describe(m *pb.StatusResponse, now time.Time) Status {
 			CopiedServers: sh.GetCopiedServers(), NeededServers: sh.GetNeededServers(),
 			Clock: describeClock(sh.GetClock(), now),
 		}
+		if m := sh.GetMove(); m != nil {
+			out.Move = &MoveStatus{Joins: m.GetJoins(), Left: m.GetLeft(), ArrivedBytes: m.GetArrivedBytes(),
+				Leads: m.GetLeads(), Done: m.GetDone(), Moved: m.GetMoved(), Waits: m.GetWaits()}
+		}
 		switch {
 		case out.Refused != "":
 			out.State = Refused
+		case sh.GetMove().GetJoins():
+			out.State = Joining
+		case sh.GetMove().GetLeft():
+			out.State = Left
 		case sh.GetSyncing():
 			out.State = Syncing
 		case sh.GetAdmitted():
@@ -158,7 +170,7 @@ func describe(m *pb.StatusResponse, now time.Time) Status {
 			id := store.TxnID{Time: b.GetTime(), Client: store.ClientID(b.GetClient())}
 			out.BlockedTransactions = append(out.BlockedTransactions, BlockedTxn{ID: id.String(), AgeSeconds: age(b)})
 		}
-		if rank(out.State) > rank(s.State) {
+		if rank(out.State) > rank(s.State) { // those that join or have left have no rank
 			s.State = out.State
 		}
 		s.Shards = append(s.Shards, out)
@@ -202,6 +214,7 @@ func (c *Client) statusOf(ctx context.Context, l *link) []Status {
 		}
 	}
 	wg.Wait()
+	describeMoves(out, l.store.Topology())
 	return out
 }
 

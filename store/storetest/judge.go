@@ -78,7 +78,8 @@ func judge(h history.Transactions, level history.Level) error {
 func (w *World) LostAppends() error {
 	for _, key := range slices.Sorted(maps.Keys(w.Appended)) {
 		shard := w.Layout.ShardOf(key)
-		id := w.Layout.Sites[w.Layout.SitesOf(shard)[0]].Shards[shard]
+		l := w.holding()
+		id := l.Sites[l.SitesOf(shard)[0]].Shards[shard]
 		values, err := w.values(id)
 		if err != nil {
 			return err
@@ -103,7 +104,7 @@ func (w *World) LostAppends() error {
 }
 
 // EqualSites returns an error unless all sites hold the same.
-func (w *World) EqualSites() error { return EqualSites(w.Layout, w.values) }
+func (w *World) EqualSites() error { return EqualSites(w.holding(), w.values) }
 
 // values returns what a server holds.
 func (w *World) values(server protocol.ID) (iter.Seq2[store.Key, store.Value], error) {

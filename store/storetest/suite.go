@@ -29,6 +29,7 @@ func (s Subject) swarm(seed uint64) Scenario {
 	if s.Protocol.Partial && seed%5 == 3 {
 		sc.Sites, sc.Shards, sc.Replicas = 5, 5, 3
 	}
+	sc.Replaces = s.Protocol.Leads && seed%5 == 4
 	sc.Stale, sc.Moves = s.Protocol.Stale && seed%3 == 2, s.Protocol.Leads && seed%5 == 1
 	sc.General = s.Protocol.Declares && seed%3 == 1
 	return sc

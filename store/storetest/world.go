@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -99,6 +100,7 @@ type Scenario struct {
 	Stale        bool // some of those that only read may see what is old
 	General      bool // some prepare keys as they reach them (Protocol.Declares)
 	Moves        bool // shards are led elsewhere now and then (Protocol.Leads)
+	Replaces     bool // there is a site more, and a member of each shard is replaced by its (Protocol.Leads)
 	Ring         bool // client i reads key i and writes the next one
 	CheckEvery   int  // as in sim.Config; 0 is 3
 	// Offset is how far clocks are apart at most. They move all the time, and Config.MaxOffset is
@@ -136,6 +138,8 @@ type World struct {
 	Err      error           // the first thing that is wrong
 
 	rec history.TxnRecorder
+	// replaced are the shards whose members are to be replaced.
+	replaced map[int]*replacement
 	// relaxed are transactions that ask to be serializable, and no more.
 	relaxed map[history.TxnID]bool
 	stale   map[history.TxnID]*staleRead // those that may see what is old, and have read
@@ -151,6 +155,9 @@ func New(subject Subject, sc Scenario) (*World, error) {
 	if sc.Shards == 0 {
 		sc.Shards = 2
 	}
+	if sc.Replaces {
+		sc.Sites++
+	}
 	w := &World{
 		Subject: subject, Scenario: sc, Layout: Layout(sc.Sites, sc.Shards), Rand: rand.New(rand.NewPCG(sc.Seed, 7)),
 		Versions: Versions{}, Refused: map[protocol.ID]string{},
@@ -164,6 +171,9 @@ func New(subject Subject, sc Scenario) (*World, error) {
 		if err := placeRing(&w.Layout, sc.Replicas); err != nil {
 			return nil, err
 		}
+	}
+	if sc.Replaces {
+		w.join()
 	}
 	w.Layout = Coordinated(w.Layout, subject.Protocol)
 	app := sc.App
@@ -241,6 +251,10 @@ func (w *World) app(from protocol.ID, msg store.Message) {
 		w.Refused[from] = r.Reason
 		return
 	}
+	if r, ok := msg.(store.Replacing); ok {
+		w.onReplacing(from, r)
+		return
+	}
 	for _, d := range w.Clients {
 		if d.ID == from {
 			d.receive(msg)
@@ -284,6 +298,9 @@ func (w *World) Play(d time.Duration) error {
 	}
 	if w.Scenario.Moves {
 		w.moveLeaders(d)
+	}
+	if w.Scenario.Replaces {
+		w.replaceMembers(d)
 	}
 	if w.Scenario.Lose {
 		site := w.SiteNodes(w.Rand.IntN(len(w.Layout.Sites)))
@@ -356,8 +373,14 @@ func (w *World) Unquiet() string {
 			return fmt.Sprintf("client %d waits", d.ID)
 		}
 	}
-	for _, i := range w.Layout.Unfenced() {
-		for _, id := range w.Layout.Sites[i].Servers() {
+	for _, k := range slices.Sorted(maps.Keys(w.replaced)) {
+		if r := w.replaced[k]; !r.done {
+			return fmt.Sprintf("shard %d still has its copy at site %d: %s", k, r.from, r.reason)
+		}
+	}
+	holding := w.holding()
+	for _, i := range holding.Unfenced() {
+		for _, id := range holding.Sites[i].Servers() {
 			n := w.Sim.Get(id)
 			if n == nil {
 				return fmt.Sprintf("server %d is down", id)

@@ -114,7 +114,9 @@ func (p *program) withStoreBy(f *storeFlags, o storeservice.ClientOptions, do fu
 	if err != nil {
 		return err
 	}
-	o.Logger = slog.New(slog.NewTextHandler(p.Err, nil))
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.NewTextHandler(p.Err, nil))
+	}
 	c, err := storeservice.Dial(cfg, o)
 	if err != nil {
 		return err

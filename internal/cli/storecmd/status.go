@@ -23,7 +23,8 @@ func (p *program) statusCommand() *cobra.Command {
 		Use:   "status",
 		Short: "Show how each machine and shard is",
 		Long: `Show how each machine and shard is: whether it takes part (admitted; new: it waits for the other
-sites to know its disk; syncing: it copies what another site has; refused: it must not), how many
+sites to know its disk; syncing: it copies what another site has; refused: it must not; joining and
+left: 'foresay store move' moves the shard's copy to here, or has moved it from here), how many
 transactions it remembers, how many of them are not decided or are blocked, how many keys are
 locked, and how many votes and reads are held until keys are free. With carousel also whether the
 machine leads the shard, up to when it may have served reads at timestamps (the ceiling, from now
@@ -141,6 +142,20 @@ func copyingText(statuses []storeservice.Status) (text string, bytes uint64) {
 		needed, values, float64(bytes)/1e6), bytes
 }
 
+// movingText says which partition's copy is being moved, and how to go on; empty if none is.
+func movingText(statuses []storeservice.Status) string {
+	m, partition := storeservice.MoveUnderWay(statuses)
+	if m == nil {
+		return ""
+	}
+	from, to := m.From, m.To
+	if m.Back {
+		from, to = to, from
+	}
+	return fmt.Sprintf("partition %d is being moved %s\n"+
+		"  foresay store move --partition %d --from %s --to %s completes it", partition, moveText(*m), partition, from, to)
+}
+
 // statusWithRemedy is a machine's status, and what ends the trouble of its site.
 type statusWithRemedy struct {
 	storeservice.Status
@@ -213,6 +228,9 @@ func writeStoreStatus(w io.Writer, statuses []storeservice.Status, dir string) e
 		fmt.Fprintln(w, why)
 	}
 	if text, _ := copyingText(statuses); text != "" {
+		fmt.Fprintln(w, text)
+	}
+	if text := movingText(statuses); text != "" {
 		fmt.Fprintln(w, text)
 	}
 	for _, s := range statuses {

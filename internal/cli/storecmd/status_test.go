@@ -85,3 +85,43 @@ func TestClocksAreShown(t *testing.T) {
 		t.Errorf("without timestamps it says\n%s", got)
 	}
 }
+
+// TestMoveIsShown: a copy's move that is under way is told below the table, with the command that
+// completes it, as all machines together know it.
+func TestMoveIsShown(t *testing.T) {
+	machine := func(site, state string, m storeservice.MoveStatus) storeservice.Status {
+		m.From, m.To = "a", "d"
+		return storeservice.Status{Site: site, Machine: site, Address: "x", Epoch: 2, State: storeservice.Admitted,
+			Shards: []storeservice.ShardStatus{{Shard: 3, State: state, Move: &m}}}
+	}
+	for want, statuses := range map[string][]storeservice.Status{
+		"partition 3 is being moved from a to d: 1.5 MB copied; replica 9 is being brought up to date\n" +
+			"  foresay store move --partition 3 --from a --to d completes it\n": {
+			machine("a", storeservice.Admitted,
+				storeservice.MoveStatus{Leads: true, Waits: "replica 9 is being brought up to date"}),
+			machine("d", storeservice.Joining, storeservice.MoveStatus{Joins: true, ArrivedBytes: 1.5e6}),
+		},
+		"partition 3 is being moved from a to d: 0.0 MB copied; nobody leads the partition\n" +
+			"  foresay store move --partition 3 --from a --to d completes it\n": {
+			machine("a", storeservice.Admitted, storeservice.MoveStatus{}),
+		},
+		"partition 3 is being moved from a to d: 1.5 MB copied, done but for the next epoch\n" +
+			"  foresay store move --partition 3 --from a --to d completes it\n": {
+			machine("a", storeservice.Left, storeservice.MoveStatus{Left: true}),
+			machine("d", storeservice.Admitted,
+				storeservice.MoveStatus{Leads: true, Done: true, Moved: true, ArrivedBytes: 1.5e6}),
+		},
+		"partition 3 is being moved from a to d, which is being taken back; the group waits\n" +
+			"  foresay store move --partition 3 --from d --to a completes it\n": {
+			machine("b", storeservice.Admitted, storeservice.MoveStatus{Back: true, Leads: true, Waits: "the group waits"}),
+		},
+	} {
+		var out bytes.Buffer
+		if err := writeStoreStatus(&out, statuses, "dir"); err != nil {
+			t.Fatal(err)
+		}
+		if _, below, _ := strings.Cut(out.String(), "\npartition"); "partition"+below != want {
+			t.Errorf("it says\n%s\nwant\n%s", &out, want)
+		}
+	}
+}

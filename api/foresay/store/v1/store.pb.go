@@ -208,7 +208,7 @@ func (x ChangeRequest_Step) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ChangeRequest_Step.Descriptor instead.
 func (ChangeRequest_Step) EnumDescriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{32, 0}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{33, 0}
 }
 
 // Version is which of the values that a key has had is meant, and the name of the
@@ -2154,7 +2154,9 @@ type ShardStatus struct {
 	CopiedServers uint32 `protobuf:"varint,18,opt,name=copied_servers,json=copiedServers,proto3" json:"copied_servers,omitempty"`
 	NeededServers uint32 `protobuf:"varint,19,opt,name=needed_servers,json=neededServers,proto3" json:"needed_servers,omitempty"`
 	// Of protocols with reads at timestamps: what these go by.
-	Clock         *ClockStatus `protobuf:"bytes,20,opt,name=clock,proto3" json:"clock,omitempty"`
+	Clock *ClockStatus `protobuf:"bytes,20,opt,name=clock,proto3" json:"clock,omitempty"`
+	// Of a shard whose copy is being moved: how far that is.
+	Move          *MoveStatus `protobuf:"bytes,21,opt,name=move,proto3" json:"move,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2329,6 +2331,110 @@ func (x *ShardStatus) GetClock() *ClockStatus {
 	return nil
 }
 
+func (x *ShardStatus) GetMove() *MoveStatus {
+	if x != nil {
+		return x.Move
+	}
+	return nil
+}
+
+// MoveStatus is how far the move of a shard's copy is, as one of its servers knows it.
+type MoveStatus struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The server waits to be made a member of the shard's group, or is one no more.
+	Joins bool `protobuf:"varint,1,opt,name=joins,proto3" json:"joins,omitempty"`
+	Left  bool `protobuf:"varint,2,opt,name=left,proto3" json:"left,omitempty"`
+	// What the server has got of the group's state since it began.
+	ArrivedBytes uint64 `protobuf:"varint,3,opt,name=arrived_bytes,json=arrivedBytes,proto3" json:"arrived_bytes,omitempty"`
+	// The server leads the group. Only then the rest is known: whether the move is over, and
+	// whether it is the new server that the group has; else what it waits for.
+	Leads         bool   `protobuf:"varint,4,opt,name=leads,proto3" json:"leads,omitempty"`
+	Done          bool   `protobuf:"varint,5,opt,name=done,proto3" json:"done,omitempty"`
+	Moved         bool   `protobuf:"varint,6,opt,name=moved,proto3" json:"moved,omitempty"`
+	Waits         string `protobuf:"bytes,7,opt,name=waits,proto3" json:"waits,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MoveStatus) Reset() {
+	*x = MoveStatus{}
+	mi := &file_foresay_store_v1_store_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MoveStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MoveStatus) ProtoMessage() {}
+
+func (x *MoveStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_foresay_store_v1_store_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MoveStatus.ProtoReflect.Descriptor instead.
+func (*MoveStatus) Descriptor() ([]byte, []int) {
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *MoveStatus) GetJoins() bool {
+	if x != nil {
+		return x.Joins
+	}
+	return false
+}
+
+func (x *MoveStatus) GetLeft() bool {
+	if x != nil {
+		return x.Left
+	}
+	return false
+}
+
+func (x *MoveStatus) GetArrivedBytes() uint64 {
+	if x != nil {
+		return x.ArrivedBytes
+	}
+	return 0
+}
+
+func (x *MoveStatus) GetLeads() bool {
+	if x != nil {
+		return x.Leads
+	}
+	return false
+}
+
+func (x *MoveStatus) GetDone() bool {
+	if x != nil {
+		return x.Done
+	}
+	return false
+}
+
+func (x *MoveStatus) GetMoved() bool {
+	if x != nil {
+		return x.Moved
+	}
+	return false
+}
+
+func (x *MoveStatus) GetWaits() string {
+	if x != nil {
+		return x.Waits
+	}
+	return ""
+}
+
 // ClockStatus is what a server goes by that serves reads at timestamps.
 type ClockStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2351,7 +2457,7 @@ type ClockStatus struct {
 
 func (x *ClockStatus) Reset() {
 	*x = ClockStatus{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[27]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2363,7 +2469,7 @@ func (x *ClockStatus) String() string {
 func (*ClockStatus) ProtoMessage() {}
 
 func (x *ClockStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[27]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2376,7 +2482,7 @@ func (x *ClockStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClockStatus.ProtoReflect.Descriptor instead.
 func (*ClockStatus) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{27}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ClockStatus) GetLeads() bool {
@@ -2444,7 +2550,7 @@ type PageRequest struct {
 
 func (x *PageRequest) Reset() {
 	*x = PageRequest{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[28]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2456,7 +2562,7 @@ func (x *PageRequest) String() string {
 func (*PageRequest) ProtoMessage() {}
 
 func (x *PageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[28]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2469,7 +2575,7 @@ func (x *PageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PageRequest.ProtoReflect.Descriptor instead.
 func (*PageRequest) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{28}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *PageRequest) GetShard() uint32 {
@@ -2518,7 +2624,7 @@ type PageResponse struct {
 
 func (x *PageResponse) Reset() {
 	*x = PageResponse{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[29]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2530,7 +2636,7 @@ func (x *PageResponse) String() string {
 func (*PageResponse) ProtoMessage() {}
 
 func (x *PageResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[29]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2543,7 +2649,7 @@ func (x *PageResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PageResponse.ProtoReflect.Descriptor instead.
 func (*PageResponse) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{29}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *PageResponse) GetAt() uint64 {
@@ -2593,7 +2699,7 @@ type Item struct {
 
 func (x *Item) Reset() {
 	*x = Item{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[30]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2605,7 +2711,7 @@ func (x *Item) String() string {
 func (*Item) ProtoMessage() {}
 
 func (x *Item) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[30]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2618,7 +2724,7 @@ func (x *Item) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Item.ProtoReflect.Descriptor instead.
 func (*Item) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{30}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Item) GetKey() []byte {
@@ -2653,7 +2759,7 @@ type Ballot struct {
 
 func (x *Ballot) Reset() {
 	*x = Ballot{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[31]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2665,7 +2771,7 @@ func (x *Ballot) String() string {
 func (*Ballot) ProtoMessage() {}
 
 func (x *Ballot) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[31]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2678,7 +2784,7 @@ func (x *Ballot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ballot.ProtoReflect.Descriptor instead.
 func (*Ballot) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{31}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Ballot) GetRound() uint64 {
@@ -2710,7 +2816,7 @@ type ChangeRequest struct {
 
 func (x *ChangeRequest) Reset() {
 	*x = ChangeRequest{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[32]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2722,7 +2828,7 @@ func (x *ChangeRequest) String() string {
 func (*ChangeRequest) ProtoMessage() {}
 
 func (x *ChangeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[32]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2735,7 +2841,7 @@ func (x *ChangeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeRequest.ProtoReflect.Descriptor instead.
 func (*ChangeRequest) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{32}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ChangeRequest) GetStep() ChangeRequest_Step {
@@ -2788,7 +2894,7 @@ type ChangeResponse struct {
 
 func (x *ChangeResponse) Reset() {
 	*x = ChangeResponse{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[33]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2800,7 +2906,7 @@ func (x *ChangeResponse) String() string {
 func (*ChangeResponse) ProtoMessage() {}
 
 func (x *ChangeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[33]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2813,7 +2919,7 @@ func (x *ChangeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeResponse.ProtoReflect.Descriptor instead.
 func (*ChangeResponse) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{33}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ChangeResponse) GetEpoch() uint64 {
@@ -3008,7 +3114,7 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\x04site\x18\x02 \x01(\tR\x04site\x12\x1c\n" +
 	"\treachable\x18\x03 \x01(\bR\treachable\x12\x14\n" +
 	"\x05error\x18\x04 \x01(\tR\x05error\x12\x18\n" +
-	"\arefused\x18\x05 \x01(\bR\arefused\"\xdd\x05\n" +
+	"\arefused\x18\x05 \x01(\bR\arefused\"\x8f\x06\n" +
 	"\vShardStatus\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x1a\n" +
 	"\badmitted\x18\x02 \x01(\bR\badmitted\x12\x18\n" +
@@ -3030,7 +3136,17 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\fcopied_bytes\x18\x11 \x01(\x04R\vcopiedBytes\x12%\n" +
 	"\x0ecopied_servers\x18\x12 \x01(\rR\rcopiedServers\x12%\n" +
 	"\x0eneeded_servers\x18\x13 \x01(\rR\rneededServers\x123\n" +
-	"\x05clock\x18\x14 \x01(\v2\x1d.foresay.store.v1.ClockStatusR\x05clock\"\xb2\x01\n" +
+	"\x05clock\x18\x14 \x01(\v2\x1d.foresay.store.v1.ClockStatusR\x05clock\x120\n" +
+	"\x04move\x18\x15 \x01(\v2\x1c.foresay.store.v1.MoveStatusR\x04move\"\xb1\x01\n" +
+	"\n" +
+	"MoveStatus\x12\x14\n" +
+	"\x05joins\x18\x01 \x01(\bR\x05joins\x12\x12\n" +
+	"\x04left\x18\x02 \x01(\bR\x04left\x12#\n" +
+	"\rarrived_bytes\x18\x03 \x01(\x04R\farrivedBytes\x12\x14\n" +
+	"\x05leads\x18\x04 \x01(\bR\x05leads\x12\x12\n" +
+	"\x04done\x18\x05 \x01(\bR\x04done\x12\x14\n" +
+	"\x05moved\x18\x06 \x01(\bR\x05moved\x12\x14\n" +
+	"\x05waits\x18\a \x01(\tR\x05waits\"\xb2\x01\n" +
 	"\vClockStatus\x12\x14\n" +
 	"\x05leads\x18\x01 \x01(\bR\x05leads\x12\x18\n" +
 	"\aceiling\x18\x02 \x01(\x04R\aceiling\x12\x14\n" +
@@ -3115,7 +3231,7 @@ func file_foresay_store_v1_store_proto_rawDescGZIP() []byte {
 }
 
 var file_foresay_store_v1_store_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_foresay_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
+var file_foresay_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
 var file_foresay_store_v1_store_proto_goTypes = []any{
 	(Reason)(0),              // 0: foresay.store.v1.Reason
 	(Decision_Verdict)(0),    // 1: foresay.store.v1.Decision.Verdict
@@ -3147,13 +3263,14 @@ var file_foresay_store_v1_store_proto_goTypes = []any{
 	(*StatusResponse)(nil),   // 27: foresay.store.v1.StatusResponse
 	(*PeerStatus)(nil),       // 28: foresay.store.v1.PeerStatus
 	(*ShardStatus)(nil),      // 29: foresay.store.v1.ShardStatus
-	(*ClockStatus)(nil),      // 30: foresay.store.v1.ClockStatus
-	(*PageRequest)(nil),      // 31: foresay.store.v1.PageRequest
-	(*PageResponse)(nil),     // 32: foresay.store.v1.PageResponse
-	(*Item)(nil),             // 33: foresay.store.v1.Item
-	(*Ballot)(nil),           // 34: foresay.store.v1.Ballot
-	(*ChangeRequest)(nil),    // 35: foresay.store.v1.ChangeRequest
-	(*ChangeResponse)(nil),   // 36: foresay.store.v1.ChangeResponse
+	(*MoveStatus)(nil),       // 30: foresay.store.v1.MoveStatus
+	(*ClockStatus)(nil),      // 31: foresay.store.v1.ClockStatus
+	(*PageRequest)(nil),      // 32: foresay.store.v1.PageRequest
+	(*PageResponse)(nil),     // 33: foresay.store.v1.PageResponse
+	(*Item)(nil),             // 34: foresay.store.v1.Item
+	(*Ballot)(nil),           // 35: foresay.store.v1.Ballot
+	(*ChangeRequest)(nil),    // 36: foresay.store.v1.ChangeRequest
+	(*ChangeResponse)(nil),   // 37: foresay.store.v1.ChangeResponse
 }
 var file_foresay_store_v1_store_proto_depIdxs = []int32{
 	4,  // 0: foresay.store.v1.ReadRequest.priority:type_name -> foresay.store.v1.Priority
@@ -3191,37 +3308,38 @@ var file_foresay_store_v1_store_proto_depIdxs = []int32{
 	28, // 32: foresay.store.v1.StatusResponse.peers:type_name -> foresay.store.v1.PeerStatus
 	3,  // 33: foresay.store.v1.ShardStatus.oldest_undecided:type_name -> foresay.store.v1.Version
 	3,  // 34: foresay.store.v1.ShardStatus.blocked_transactions:type_name -> foresay.store.v1.Version
-	30, // 35: foresay.store.v1.ShardStatus.clock:type_name -> foresay.store.v1.ClockStatus
-	0,  // 36: foresay.store.v1.PageResponse.reason:type_name -> foresay.store.v1.Reason
-	33, // 37: foresay.store.v1.PageResponse.items:type_name -> foresay.store.v1.Item
-	3,  // 38: foresay.store.v1.Item.version:type_name -> foresay.store.v1.Version
-	2,  // 39: foresay.store.v1.ChangeRequest.step:type_name -> foresay.store.v1.ChangeRequest.Step
-	34, // 40: foresay.store.v1.ChangeRequest.ballot:type_name -> foresay.store.v1.Ballot
-	34, // 41: foresay.store.v1.ChangeResponse.promised:type_name -> foresay.store.v1.Ballot
-	34, // 42: foresay.store.v1.ChangeResponse.accepted:type_name -> foresay.store.v1.Ballot
-	5,  // 43: foresay.store.v1.Store.Read:input_type -> foresay.store.v1.ReadRequest
-	9,  // 44: foresay.store.v1.Store.Commit:input_type -> foresay.store.v1.CommitRequest
-	11, // 45: foresay.store.v1.Store.Declare:input_type -> foresay.store.v1.DeclareRequest
-	14, // 46: foresay.store.v1.Store.Abandon:input_type -> foresay.store.v1.AbandonRequest
-	16, // 47: foresay.store.v1.Store.Calls:input_type -> foresay.store.v1.CallBatch
-	26, // 48: foresay.store.v1.Store.Status:input_type -> foresay.store.v1.StatusRequest
-	31, // 49: foresay.store.v1.Store.Page:input_type -> foresay.store.v1.PageRequest
-	24, // 50: foresay.store.v1.Store.HandOver:input_type -> foresay.store.v1.HandOverRequest
-	35, // 51: foresay.store.v1.Store.Change:input_type -> foresay.store.v1.ChangeRequest
-	6,  // 52: foresay.store.v1.Store.Read:output_type -> foresay.store.v1.ReadResponse
-	10, // 53: foresay.store.v1.Store.Commit:output_type -> foresay.store.v1.CommitResponse
-	12, // 54: foresay.store.v1.Store.Declare:output_type -> foresay.store.v1.DeclareResponse
-	15, // 55: foresay.store.v1.Store.Abandon:output_type -> foresay.store.v1.AbandonResponse
-	18, // 56: foresay.store.v1.Store.Calls:output_type -> foresay.store.v1.AnswerBatch
-	27, // 57: foresay.store.v1.Store.Status:output_type -> foresay.store.v1.StatusResponse
-	32, // 58: foresay.store.v1.Store.Page:output_type -> foresay.store.v1.PageResponse
-	25, // 59: foresay.store.v1.Store.HandOver:output_type -> foresay.store.v1.HandOverResponse
-	36, // 60: foresay.store.v1.Store.Change:output_type -> foresay.store.v1.ChangeResponse
-	52, // [52:61] is the sub-list for method output_type
-	43, // [43:52] is the sub-list for method input_type
-	43, // [43:43] is the sub-list for extension type_name
-	43, // [43:43] is the sub-list for extension extendee
-	0,  // [0:43] is the sub-list for field type_name
+	31, // 35: foresay.store.v1.ShardStatus.clock:type_name -> foresay.store.v1.ClockStatus
+	30, // 36: foresay.store.v1.ShardStatus.move:type_name -> foresay.store.v1.MoveStatus
+	0,  // 37: foresay.store.v1.PageResponse.reason:type_name -> foresay.store.v1.Reason
+	34, // 38: foresay.store.v1.PageResponse.items:type_name -> foresay.store.v1.Item
+	3,  // 39: foresay.store.v1.Item.version:type_name -> foresay.store.v1.Version
+	2,  // 40: foresay.store.v1.ChangeRequest.step:type_name -> foresay.store.v1.ChangeRequest.Step
+	35, // 41: foresay.store.v1.ChangeRequest.ballot:type_name -> foresay.store.v1.Ballot
+	35, // 42: foresay.store.v1.ChangeResponse.promised:type_name -> foresay.store.v1.Ballot
+	35, // 43: foresay.store.v1.ChangeResponse.accepted:type_name -> foresay.store.v1.Ballot
+	5,  // 44: foresay.store.v1.Store.Read:input_type -> foresay.store.v1.ReadRequest
+	9,  // 45: foresay.store.v1.Store.Commit:input_type -> foresay.store.v1.CommitRequest
+	11, // 46: foresay.store.v1.Store.Declare:input_type -> foresay.store.v1.DeclareRequest
+	14, // 47: foresay.store.v1.Store.Abandon:input_type -> foresay.store.v1.AbandonRequest
+	16, // 48: foresay.store.v1.Store.Calls:input_type -> foresay.store.v1.CallBatch
+	26, // 49: foresay.store.v1.Store.Status:input_type -> foresay.store.v1.StatusRequest
+	32, // 50: foresay.store.v1.Store.Page:input_type -> foresay.store.v1.PageRequest
+	24, // 51: foresay.store.v1.Store.HandOver:input_type -> foresay.store.v1.HandOverRequest
+	36, // 52: foresay.store.v1.Store.Change:input_type -> foresay.store.v1.ChangeRequest
+	6,  // 53: foresay.store.v1.Store.Read:output_type -> foresay.store.v1.ReadResponse
+	10, // 54: foresay.store.v1.Store.Commit:output_type -> foresay.store.v1.CommitResponse
+	12, // 55: foresay.store.v1.Store.Declare:output_type -> foresay.store.v1.DeclareResponse
+	15, // 56: foresay.store.v1.Store.Abandon:output_type -> foresay.store.v1.AbandonResponse
+	18, // 57: foresay.store.v1.Store.Calls:output_type -> foresay.store.v1.AnswerBatch
+	27, // 58: foresay.store.v1.Store.Status:output_type -> foresay.store.v1.StatusResponse
+	33, // 59: foresay.store.v1.Store.Page:output_type -> foresay.store.v1.PageResponse
+	25, // 60: foresay.store.v1.Store.HandOver:output_type -> foresay.store.v1.HandOverResponse
+	37, // 61: foresay.store.v1.Store.Change:output_type -> foresay.store.v1.ChangeResponse
+	53, // [53:62] is the sub-list for method output_type
+	44, // [44:53] is the sub-list for method input_type
+	44, // [44:44] is the sub-list for extension type_name
+	44, // [44:44] is the sub-list for extension extendee
+	0,  // [0:44] is the sub-list for field type_name
 }
 
 func init() { file_foresay_store_v1_store_proto_init() }
@@ -3252,7 +3370,7 @@ func file_foresay_store_v1_store_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_foresay_store_v1_store_proto_rawDesc), len(file_foresay_store_v1_store_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   34,
+			NumMessages:   35,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
