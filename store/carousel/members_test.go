@@ -156,9 +156,10 @@ func TestStepsOfAReplacement(t *testing.T) {
 		var seen []string
 		var said store.Replacing
 		led := false // the new one has
+		last := -1   // who led while there were four, at last
 		ask := store.Replace{From: tc.from, To: 3}
 		for range 600 {
-			for _, s := range servers {
+			for place, s := range servers {
 				if !s.group.Current() {
 					continue
 				}
@@ -173,6 +174,9 @@ func TestStepsOfAReplacement(t *testing.T) {
 					}
 				}
 				now := fmt.Sprint(at)
+				if len(at) == 4 {
+					last = place
+				}
 				if settled && (len(seen) == 0 || seen[len(seen)-1] != now) {
 					seen = append(seen, now)
 				}
@@ -196,6 +200,9 @@ func TestStepsOfAReplacement(t *testing.T) {
 		}
 		if got := strings.Join(seen, " "); got != tc.want || !said.Done || said.Moved != tc.moved {
 			t.Errorf("%s: the members were %s (%+v), want %s", name, got, said, tc.want)
+		}
+		if last == tc.from && tc.moved || last == 3 && !tc.moved {
+			t.Errorf("%s: server %d led until it was removed", name, last)
 		}
 		if len(w.Refused) > 0 {
 			t.Errorf("%s: servers are refused: %v", name, w.Refused)
