@@ -218,7 +218,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// isScenario tells whether a subtest is a scenario in text, whose file it is named after, or
+// isScenario reports whether a subtest is a scenario in text, whose file it is named after, or
 // scenarios of one mode, after whose directory it is.
 func isScenario(t *testing.T, name string) bool {
 	t.Helper()

@@ -52,7 +52,7 @@ func (j *judge) judge() {
 	j.Foreseen = j.foreseen()
 }
 
-// foreseen tells whether it is known at all what predictions would save and cost.
+// foreseen reports whether it is known at all what predictions would save and cost.
 func (m *MethodReport) foreseen() bool {
 	if m.Verdict == InUse { // what its fuse counted is not foreseen
 		return false

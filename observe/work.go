@@ -131,7 +131,7 @@ func (w *work) pin(waits []control.WaitRecord) {
 // maxPins bounds the tasks of a request whose barriers are looked at.
 const maxPins = 64
 
-// pinned tells whether a call's code had come past a barrier, after which nothing is predicted.
+// pinned reports whether a call's code had come past a barrier, after which nothing is predicted.
 func (w *work) pinned(c *control.CallRecord) bool {
 	return slices.ContainsFunc(w.pins, func(p pin) bool { return p.task == c.Task && p.at <= c.Start })
 }

@@ -11,7 +11,7 @@ let failed = { text: "", until: 0 };
 
 export const failure = () => (performance.now() < failed.until ? failed.text : "");
 
-// post tells whether it is done.
+// post reports whether it is done.
 async function post(service, name, body) {
   try {
     const r = await fetch(service.info.base + name, {

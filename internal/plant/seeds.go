@@ -37,7 +37,7 @@ func Seeds(t *testing.T, bugs []Bug, play func(seed uint64) error) {
 	}
 }
 
-// Planted tells whether the process has a bug planted.
+// Planted reports whether the process has a bug planted.
 func Planted() bool {
 	planted := os.Getenv(Variable)
 	return planted != "" && planted != None

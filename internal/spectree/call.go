@@ -1,5 +1,16 @@
 package spectree
 
+// Say run 1 reads a, goes on with a prediction, and reads b. The prediction is wrong. Run 2 takes
+// its place and reads b too, and should have the answer for which run 1 has asked. So a Call
+// belongs to the task, and a Use is one run's share in it: what the run stood on when it made the
+// call, and the answer with which it went on. Of a discarded run only the uses go.
+//
+// The rule: two runs' calls are one call if the same lane makes the same request, as the same
+// occurrence of it, after the same effects; lookup has the exceptions. If effects did not count, a
+// read after a write could be answered from before it (plant adoptAcrossEffects); nor may ordered
+// reads pass each other (plant adoptAcrossOrder). If lanes did not count, goroutines would take
+// each other's answers (plant mixLanes).
+
 // Effect says what a call does besides answering.
 type Effect uint8
 

@@ -2,6 +2,17 @@ package spectree
 
 import "slices"
 
+// Say run 1 appends to an audit log while it stands on no guess, so the call is sent plainly. Then
+// it reads a balance, goes on with the prediction 5, and the answer is 7. Run 2 starts from the top
+// and comes to the append again. The effect has happened, and nothing can undo it.
+//
+// The rule: run 2 must find that very call at this place of the program, or the log would get the
+// line twice (plant forgetSent). And it must make the call before its lane has any new effect,
+// since the effects have to happen in the order of one execution. A run that has not made the call
+// is given time, as another goroutine may be about to. If it never makes it, the function is not
+// deterministic, and the task ends rather than have effects that no execution would have had (plant
+// forgetDivergence).
+
 // irrevocable reports whether the call's effects happen whatever comes.
 func (c *Call) irrevocable() bool {
 	return c.spec.Effect != None && (c.send == sentPlain || c.confirmed)

@@ -393,7 +393,7 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestFreeze checks that a frozen task takes no predictions, and tells whether
+// TestFreeze checks that a frozen task takes no predictions, and reports whether
 // it can end by itself.
 func TestFreeze(t *testing.T) {
 	s := play(t, replayable)

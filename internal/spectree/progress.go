@@ -1,5 +1,17 @@
 package spectree
 
+// Say run 1 goes on with 5 for a balance and reserves a seat, and a sibling goes on with 7 and
+// reserves another one. Both reservations are staged, so both may be sent at once. The answer is 7:
+// run 1 is discarded, and only the sibling's reservation is confirmed.
+//
+// The rule: what can be undone may be sent on a guess. What cannot, which is to confirm a call, to
+// send one that takes effect at once, and to let others learn a result, waits for a use whose lane
+// stands on no guess (rightUse). Otherwise the seat of run 1 would be taken for good (plant
+// confirmEarly), or caches would keep the answer to a question that plain code never asks (plant
+// settleEarly). A call that waits is entered with an unanswered call that it waits for, and is
+// evaluated again when that one is answered. Nobody polls: a call that is entered nowhere is stuck
+// (plant forgetWake).
+
 // Predicted tells that one more prediction for the call arrived: the one with index Predictions-1
 // from now on. A run that still waits takes it. A run that went on with another prediction is left
 // alone, and a sibling tries this one beside it, if the limits allow.

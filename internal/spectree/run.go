@@ -5,6 +5,18 @@ import (
 	"strconv"
 )
 
+// Say a function reads a, goes on with a prediction, and starts a goroutine that reads b while the
+// function itself reads c, on a prediction too. The goroutine stands on the guess at a, which was
+// there when it was started, but not on that at c: its read of b counts as right as soon as a is
+// known. So guesses are kept for each lane, not for the run, and a lane that waits for another one
+// takes over that one's guesses and effects. Otherwise the function could write what a goroutine
+// had computed on a guess, without waiting for the guess (plants forgetJoin, forgetJoinedEffects).
+// What calls with effects wait for besides is in relatives.go.
+//
+// A wrong guess discards the whole run all the same, as goroutines cannot be unwound one by one.
+// And a barrier waits for all guesses of its run, since the code behind it may do anything (plant
+// passBarrier); the run takes no predictions from then on (plant predictAfterBarrier).
+
 // Run is one execution of the task's function under a set of assumptions.
 type Run struct {
 	ID int

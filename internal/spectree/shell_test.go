@@ -324,7 +324,7 @@ func (s *shell) confirmCaller() {
 // then it is a move of its own.
 func (s *shell) one(of int) bool { return s.rng != nil && s.rng.IntN(of) == 0 }
 
-// rare tells whether something from outside may happen.
+// rare reports whether something from outside may happen.
 func (s *shell) rare() int {
 	if s.t.Over() || !s.caller && s.t.Orphans() == 0 && !s.p.drops && s.rng.IntN(16) != 0 {
 		return 0

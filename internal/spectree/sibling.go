@@ -5,6 +5,18 @@ import (
 	"slices"
 )
 
+// Say two predictions are offered for the read of a balance, 5 and 7. The run that makes the call
+// goes on with 5, and a sibling is started that runs the function from the top and goes on with 7.
+// Its path lists what it will assume for calls that it has yet to make. If the answer is 7, the
+// first run is discarded, and no replay is started: the sibling is that replay.
+//
+// The rule: of any two live runs, one assumes for some call what the other one does not, so at most
+// one of them can be right. A run that might turn out the same as a live one is not started
+// (isNew), and when the call that told two runs apart is gone, one of them goes (merge). Without
+// the rule two runs could end up on no guess at all, and both pass the same barrier (plant
+// twoSiblings). What is on a path counts as assumed already: a run whose path is refuted is
+// discarded before it reaches the call (plant forgetPath).
+
 // choice is an answer that a run will assume for a call once it makes it.
 type choice struct {
 	call   *Call

@@ -1,5 +1,16 @@
 package spectree
 
+// The engine tells the tree what happened by calling a method, and then takes the actions that
+// follow. Say the first run makes a read for which there is one prediction. The use has answer 0,
+// and the action is Send. If the answer turns out to be that prediction, the run goes on, and is
+// Final when it has returned. If not, DiscardRun and StartRun follow, and run 2 gets the actual
+// answer.
+//
+// Final is not yet the end. The task's caller may itself be speculative, say on a guess at another
+// server. Only once the caller is confirmed too does Commit follow, and until then no call is
+// confirmed to its callee: else effects would stay whose caller had never been right to ask for
+// them (plant confirmWithoutCaller).
+
 // Limits bound the speculation of one task. At a limit the task goes on without
 // speculating. All fields must be positive.
 type Limits struct {

@@ -108,12 +108,12 @@ func checkCode(fset *token.FileSet, f *file, lines []string, report *report) {
 	}
 }
 
-// unbroken tells whether a string's literal cannot be parted: it is raw, or one word.
+// unbroken reports whether a string's literal cannot be parted: it is raw, or one word.
 func unbroken(literal string) bool {
 	return strings.HasPrefix(literal, "`") || len(literal) > maxCode/2 && !strings.Contains(literal, " ")
 }
 
-// printed tells whether a comment is what an example prints.
+// printed reports whether a comment is what an example prints.
 func printed(group *ast.CommentGroup) bool {
 	text := strings.ToLower(group.Text())
 	return strings.HasPrefix(text, "output:") || strings.HasPrefix(text, "unordered output:")

@@ -41,8 +41,8 @@ func checkDocumented(tree *tree, report *report) {
 	}
 }
 
-// ownMethod tells whether a method is an exported one of an exported type, and does not do what its
-// name always means.
+// ownMethod reports whether a method is an exported one of an exported type, and does not do what
+// its name always means.
 func ownMethod(d *ast.FuncDecl) bool {
 	known := []string{"String", "Error", "Unwrap", "Is", "Len", "Less", "Swap", "Push", "Pop", "MarshalJSON",
 		"UnmarshalJSON", "MarshalText", "UnmarshalText", "Format", "LogValue", "Close", "Set", "Type"}

@@ -35,13 +35,13 @@ func checkVar(module string, f *file, spec *ast.ValueSpec, report *report) {
 	}
 }
 
-// sameError tells whether a variable is an error of another package, under the same name.
+// sameError reports whether a variable is an error of another package, under the same name.
 func sameError(name string, value ast.Expr) bool {
 	selector, ok := value.(*ast.SelectorExpr)
 	return ok && selector.Sel.Name == name && strings.HasPrefix(name, "Err")
 }
 
-// constant tells whether a variable's initial value is of a kind that nobody
+// constant reports whether a variable's initial value is of a kind that nobody
 // changes.
 func constant(module string, f *file, value ast.Expr) bool {
 	call, ok := value.(*ast.CallExpr)

@@ -53,8 +53,8 @@ func functionLength(fset *token.FileSet, fn *ast.FuncDecl) int {
 	return n
 }
 
-// flat tells whether a node is a table, or a switch that is a statement of a function's body, whose
-// rows or cases are all short: it is long only because there are many.
+// flat reports whether a node is a table, or a switch that is a statement of a function's body,
+// whose rows or cases are all short: it is long only because there are many.
 func flat(fset *token.FileSet, node ast.Node, statement bool) bool {
 	var parts []ast.Node
 	switch n := node.(type) {

@@ -151,7 +151,7 @@ func (w *pureWalk) qualified(e ast.Expr) (pkg, name string) {
 	return imported.Imported().Path(), selector.Sel.Name
 }
 
-// ranges tells whether the underlying type of t is a T, for a type parameter
+// ranges reports whether the underlying type of t is a T, for a type parameter
 // that of any type in its constraint.
 func ranges[T types.Type](t types.Type) bool {
 	if _, ok := t.Underlying().(T); ok {

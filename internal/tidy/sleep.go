@@ -28,7 +28,7 @@ func checkSleep(tree *tree, report *report) {
 	}
 }
 
-// selects tells whether n is the selector pkg.name.
+// selects reports whether n is the selector pkg.name.
 func selects(n ast.Node, pkg, name string) bool {
 	selector, ok := n.(*ast.SelectorExpr)
 	if !ok || selector.Sel.Name != name {

@@ -11,6 +11,20 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
+// Say T writes at partitions p and q, and both have voted yes. The coordinator has T's commit
+// request on its group's record, so it tells the agent at once that T is committed, and records the
+// decision afterwards. If it crashes in between, the next leader finds the request, asks p and q
+// again, is told yes by both, and commits T as well. Partitions carry a decision out only when it
+// is on record (plant "partitions carry out a decision that is not on record").
+//
+// The rule: a decision may be told early only if it follows from what is durable. That a client has
+// gone does not. If such an abort were told before it is on record, the commit request could reach
+// the next leader, which would commit T (plant "C10: an abort is told before it is on record").
+//
+// A commit also waits until its version has passed on all clocks. Otherwise T is told, and then U
+// begins at a site whose clock is behind and gets an earlier timestamp: whoever reads between the
+// two sees U without T (plant "C16: a commit is told before its time has passed on all clocks").
+
 // coordinator is what the leader of a coordinating group knows beside the group's records: votes,
 // and who waits. A new leader begins with nothing, and asks for the votes again.
 type coordinator struct{ txns map[store.TxnID]*txn }

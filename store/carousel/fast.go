@@ -13,6 +13,18 @@ import (
 
 // The fast path: Carousel's Prepare Consensus [Carousel §3.2.2], and what a new leader has to find
 // out because of it [§3.2.3].
+//
+// Say T writes x. Each of the partition's three members prepares T by itself, puts it on its list,
+// on disk, and tells the coordinator. The three agree on the versions, so T may be committed
+// although the log has nothing of it yet. Now the leader crashes. A new one that knew the log only
+// would give x to U (plant "C7: a new leader asks nobody").
+//
+// The rule: a new leader serves only when it has the lists of a majority, and has put into the log
+// what most of them have and the log does not contradict. A member that gives its list away
+// promises to prepare nothing more in earlier terms. Otherwise its vote could complete T's
+// supermajority after the new leader has looked (plant "C7: who has given its list may go on in the
+// old term"). Votes count together only on the same versions, of keys that are written as well: a
+// member that lags knows neither what was written last nor who had x before (plants C5).
 
 // fastList is a member's pending-transaction list: what it has prepared on its own, and the group
 // has not said its word on. It is on the member's disk, beside the group's state.

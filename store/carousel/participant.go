@@ -10,6 +10,18 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
+// Say T and U both write x. The leader prepares T: it checks for conflicts, proposes its yes to the
+// group, and votes when the group has agreed. U arrives before that. It is refused, as what is
+// proposed holds its keys already (plant "keys of what is proposed are free").
+//
+// The rule: the group's word on a part is the first one in its log, and it does not change until
+// the transaction ends. So a vote is told only when the group has agreed on it: else the leader
+// could tell T's yes and crash, and the next one would give x to U (plant "a vote is told before
+// the group has agreed"). A no that a coordinator has asked for goes through the log too: else a
+// delayed prepare could turn it into a yes, and the next coordinator would commit what this one has
+// aborted (plant "a partition that was asked for its vote may say yes later"). On the fast path the
+// leader speaks earlier, for itself only: see fast.go.
+
 // participant is what the leader of a partition's group knows beside the state: what it is about to
 // have the group agree on. A new leader begins with nothing.
 type participant struct {

@@ -13,6 +13,17 @@ import (
 )
 
 // Read-only transactions at timestamps [Carousel §3.2.4]: see DESIGN.md, "Reads at timestamps".
+//
+// Say R reads x and y as of 10, and T writes both. R takes no locks. If T is prepared at x when R
+// comes, and may get a version up to 10, R waits for T's end (plant "C1: nobody waits for what is
+// prepared"). If R comes first, the leader remembers that x was read as of 10, and stamps T above
+// that (plant "C1: what is written may be before a read"). T's version is the largest of its
+// stamps, so R sees both of T's writes or neither.
+//
+// A new leader does not know what was read. So a leader serves no read as of a time above a ceiling
+// that is in the group's log, and the next one stamps all writes above it (plant "C2: a leader
+// begins below the ceiling"). A leader that was deposed and does not know it can therefore serve
+// the past only, and needs no lease.
 
 // snapshots is what a serving leader knows of reads at timestamps.
 type snapshots struct {

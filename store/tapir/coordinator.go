@@ -9,6 +9,20 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
+// Say T reads x and writes y, which are on two shards of three servers each. The coordinator
+// proposes T's parts to all six at once. Each server votes by itself, and in its own order: there
+// is no leader, and no log. All three of the one shard vote yes, which is a result. Of the other
+// one two vote yes, which is not: the coordinator has a majority accept the yes first. Now it may
+// tell the client.
+//
+// The rule: a commit is told only when each shard has a result that nobody can change any more
+// (plant "a commit is told when one shard has come to a yes"). For the coordinator may crash right
+// then. It has nothing on disk, so another one has to find the same results by asking the servers.
+// It does so with a later ballot; and a coordinator never uses a ballot of an earlier attempt
+// again, as with that it could ask for another result (plant "a coordinator uses a ballot twice").
+// Answers of two views do not count together, since a view change may have settled what was open in
+// between (plant "answers of two views count together").
+
 // Timers of a coordinator.
 type (
 	stepTimer  struct{ id store.TxnID }
@@ -261,7 +275,8 @@ func (c *coordinator) onAnswer(env *protocol.Env[store.Message], from protocol.I
 }
 
 // preempted has the coordinator find out about a transaction that another one is at, with a ballot
-// of a later round, when that one has had the time to end.
+// of a later round, when that one has had the time to end. The wait is random, so that two
+// coordinators do not go on preempting each other.
 func (c *coordinator) preempted(env *protocol.Env[store.Message], k *task, by ballot) {
 	if k.ballot.Round > by.Round {
 		return // it is about to begin already

@@ -8,6 +8,19 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
+// Say all three servers of a shard have voted yes to T, and its coordinator, which took that for
+// the result, crashes after it has told the client. The next coordinator hears from two of them.
+// Both have voted yes, and the third may have: it must come to a yes. Where one of the two has
+// voted no, no fast quorum can have been, and it is free to have a no accepted.
+//
+// The rule: the first coordinator may go by a fast quorum without another round, and a later one
+// comes to a no of its own only if the votes that it sees rule one out (plant "a later ballot takes
+// it that there was no fast quorum"). A fast quorum is more than a majority for that reason: of
+// votes by a bare majority, a later majority might see just one (plant "a majority is a fast
+// quorum"). With five servers a majority can see two yeses and a no, two servers being silent: that
+// may be a fast quorum of four, or not even a majority. Then votes do not tell, and only a view
+// change does.
+
 // stage is how far a coordinator is with a shard's result.
 type stage uint8
 

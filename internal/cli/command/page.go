@@ -90,7 +90,7 @@ func visited(addr net.Addr) string {
 	return addr.String()
 }
 
-// ownOnly tells whether only programs of this machine reach an address.
+// ownOnly reports whether only programs of this machine reach an address.
 func ownOnly(addr net.Addr) bool {
 	tcp, ok := addr.(*net.TCPAddr)
 	return ok && tcp.IP.IsLoopback()

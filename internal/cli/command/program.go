@@ -35,7 +35,7 @@ type ExitError struct {
 func (e ExitError) Error() string { return e.Err.Error() }
 func (e ExitError) Unwrap() error { return e.Err }
 
-// IsTerminal tells whether a person sees what is written to w.
+// IsTerminal reports whether a person sees what is written to w.
 func IsTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {

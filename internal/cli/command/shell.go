@@ -22,7 +22,7 @@ type Verb struct {
 // usage is the verb as it is written.
 func (v Verb) usage() string { return strings.TrimSpace(v.Name + " " + v.Args) }
 
-// takes tells whether the verb can have so many arguments.
+// takes reports whether the verb can have so many arguments.
 func (v Verb) takes(n int) bool {
 	names := strings.Fields(v.Args)
 	most := len(names)
@@ -70,7 +70,7 @@ func (s *Shell) Run(ctx context.Context, in io.Reader, person bool) error {
 	return Prompt{Out: s.Out, Person: person, Sign: s.Sign, Do: s.line}.Run(ctx, in)
 }
 
-// line carries out one command, and tells whether there can be more.
+// line carries out one command, and reports whether there can be more.
 func (s *Shell) line(ctx context.Context, text string) (more bool, err error) {
 	words, err := SplitWords(text)
 	if err != nil || len(words) == 0 {

@@ -133,7 +133,7 @@ const joinPause = 100 * time.Millisecond
 // learnReport is the time between two words about a replica that is brought up to date.
 const learnReport = 5 * time.Second
 
-// isMember tells whether a replica is a member of all groups.
+// isMember reports whether a replica is a member of all groups.
 func isMember(ctx context.Context, client *service.Client, id protocol.ID) (bool, error) {
 	brief, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()

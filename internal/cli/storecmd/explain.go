@@ -136,7 +136,7 @@ func (x *explanation) attempt(t *client.Trace, level client.Level) attemptExplai
 	return a
 }
 
-// far tells whether a site is not where the client is, or next door. What is not known is far.
+// far reports whether a site is not where the client is, or next door. What is not known is far.
 func (x *explanation) far(site string) bool {
 	i := slices.IndexFunc(x.Distances, func(d distanceExplained) bool { return d.Site == site })
 	return i < 0 || x.FloorMS == 0 || x.Distances[i].RoundTripMS > nearFraction*x.FloorMS

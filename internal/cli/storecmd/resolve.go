@@ -185,8 +185,8 @@ func whatRuns(ctx context.Context, c *storeservice.Client, f resolveFlags, epoch
 	return r
 }
 
-// lost tells whether the site is gone for good: none of its machines answers, or the operator says
-// so of those that do not.
+// lost reports whether the site is gone for good: none of its machines answers, or the operator
+// says so of those that do not.
 func (r whatAnswers) lost(f resolveFlags) (bool, error) {
 	switch {
 	case f.lost && len(r.there) > 0 && len(r.away) == 0:

@@ -131,7 +131,7 @@ func (p *program) fillIn(ops []storeOp) error {
 	return nil
 }
 
-// atTerminal tells whether a person types what is read and sees what is written.
+// atTerminal reports whether a person types what is read and sees what is written.
 func (p *program) atTerminal() bool {
 	file, ok := p.In.(*os.File)
 	return ok && command.IsTerminal(file) && command.IsTerminal(p.Out)
