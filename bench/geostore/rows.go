@@ -89,7 +89,7 @@ func (m outcome) measures(txns []Txn, commits int) (mean time.Duration, row tabl
 		table.Measure("attempt_p50_ms", table.Ms(table.Quantile(committed, 0.5))),
 		table.Measure("attempt_p95_ms", table.Ms(table.Quantile(committed, 0.95))),
 		table.Measure("attempt_p99_ms", table.Ms(table.Quantile(committed, 0.99))))
-	if m.place == nil { // else nothing is tried again
+	if m.place == nil || m.place.again { // else nothing is tried again
 		row = append(row,
 			table.Measure("end_to_end_mean_ms", table.Ms(meanOf(whole))),
 			table.Measure("end_to_end_p50_ms", table.Ms(table.Quantile(whole, 0.5))),

@@ -68,13 +68,53 @@ func varied(o bench.Options, alpha float64, change func(*studyPoint)) (studyPoin
 }
 
 func carouselContention() bench.Experiment {
-	return variation("carousel-contention",
-		"Retwis on Carousel's five sites with keys of different skew, by protocol", "alpha", "Zipf's alpha",
-		protocolSystems(waiting(), plan.TAPIR, plan.CarouselBasic, plan.CarouselFast, plan.ReplicatedCommit),
+	e := variation("carousel-contention",
+		"Retwis on Carousel's five sites with keys of different skew, by protocol, requests ordered by their arrival or "+
+			"not; what is aborted is tried again", "alpha", "Zipf's alpha",
+		append(protocolSystems(waiting(), plan.TAPIR, plan.CarouselBasic, plan.CarouselFast, plan.CarouselDirect,
+			plan.ReplicatedCommit),
+			byArrival(protocolSystems(waiting(), plan.CarouselBasic, plan.CarouselFast, plan.CarouselDirect))...),
 		func(o bench.Options) ([]studyPoint, error) {
 			return collect(bench.Pick(o, []float64{0.5, 0.95}, []float64{0.5, 0.65, 0.75, 0.85, 0.95}),
-				func(alpha float64) (studyPoint, error) { return varied(o, alpha, nil) })
-		}, plan.All, alone, "system")
+				func(alpha float64) (studyPoint, error) {
+					return varied(o, alpha, func(p *studyPoint) {
+						p.place.again, p.lasting = true, bench.Pick(o, 4*time.Second, 30*time.Second)
+					})
+				})
+		}, plan.All, besideUnordered, "system", "order")
+	e.Figures = append(e.Figures, figure.Spec{
+		Suffix: "end-to-end", Title: "Zipf's alpha: transactions with all their attempts", X: "alpha",
+		XLabel: "Zipf's alpha", Y: "end_to_end_p95_ms", YLabel: "95th percentile (ms)",
+		Series: []string{"system", "order"}, Where: table.Is("figure", "alpha"),
+	})
+	e.Intervals = append(e.Intervals, "end_to_end_mean_ms", "end_to_end_p95_ms", "end_to_end_p95_ratio_to_unordered")
+	return e
+}
+
+// byArrival are systems whose servers handle requests in the order in which they should have
+// arrived.
+func byArrival(systems []system) []system {
+	for i := range systems {
+		systems[i].byArrival = true
+	}
+	return systems
+}
+
+// besideUnordered compares systems that order requests by their arrival with the same ones that do
+// not.
+func besideUnordered(rows []table.Row) {
+	for i, row := range rows {
+		if row.Value("order") != "arrival" {
+			continue
+		}
+		j := slices.IndexFunc(rows, func(b table.Row) bool {
+			return b.Value("order") == "none" && same(row, b, "system", "site", "class", "alpha")
+		})
+		own, ok := row.Number("end_to_end_p95_ms")
+		if other, found := rows[max(j, 0)].Number("end_to_end_p95_ms"); ok && found && j >= 0 && other > 0 {
+			rows[i] = append(rows[i], table.Measure("end_to_end_p95_ratio_to_unordered", own/other))
+		}
+	}
 }
 
 func carouselLocality() bench.Experiment {

@@ -252,7 +252,7 @@ func (c *client) begin(env *protocol.Env[store.Message], m store.Declare) {
 	id := c.newID(env, m.Reads, m.Writes)
 	o := &opened{ref: m.Ref, site: c.Home()}
 	first := &step{ref: m.Ref, ask: store.DeclareRequest{ID: id, Reads: m.Reads, Writes: m.Writes,
-		Serializable: m.Serializable, MaxAge: m.MaxAge, At: m.At}}
+		Serializable: m.Serializable, MaxAge: m.MaxAge, At: m.At, Priority: m.Priority}}
 	if m.MaxAge > 0 {
 		first.ask.NotBefore = c.seen.of(m.Reads)
 	}
@@ -274,7 +274,8 @@ func (c *client) reach(env *protocol.Env[store.Message], m store.Declare) {
 		return
 	}
 	o.reached++
-	s := &step{ref: m.Ref, tries: 1, ask: store.DeclareRequest{ID: id, Reads: m.Reads, Writes: m.Writes, Step: o.reached}}
+	s := &step{ref: m.Ref, tries: 1, ask: store.DeclareRequest{ID: id, Reads: m.Reads, Writes: m.Writes, Step: o.reached,
+		Priority: o.steps[0].ask.Priority}}
 	o.steps = append(o.steps, s)
 	env.Send(c.cfg.Layout.Coordinator(o.site, id), s.ask)
 }
