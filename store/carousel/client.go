@@ -37,7 +37,14 @@ type client struct {
 }
 
 // get is a read that lacks answers.
-type get struct{ kit.Get }
+type get struct {
+	kit.Get
+	queued int // how often the leader has said that it is not its turn
+}
+
+// maxQueued is how often a read takes it that it is not its turn. After that it goes by what it is
+// told.
+const maxQueued = 64
 
 // opened is a transaction that was declared and is not submitted yet.
 type opened struct {
@@ -171,6 +178,14 @@ func (c *client) onReadReply(env *protocol.Env[store.Message], from protocol.ID,
 	}
 	g, p := c.GetOf(from, m)
 	if g == nil {
+		return
+	}
+	if m.Queued && g.queued < maxQueued {
+		// What there is would be out of date. To ask again keeps the reservation.
+		g.queued++
+		g.Begun = env.Now
+		env.Send(from, store.ReadRequest{Ref: g.Number, Key: g.Ask.Key, Priority: g.Ask.Priority})
+		env.After(c.ReadPatience(), kit.GetTimer{Number: g.Number})
 		return
 	}
 	out, n := c.Heard(env, p, &g.Get, m)

@@ -38,8 +38,9 @@ type claim struct {
 	since  time.Duration
 }
 
-// turnFor is how many round trips a read waits at most: its reservation lasts longer.
-const turnFor = 2
+// turnFor is how many round trips a read waits until its client is told to ask again: fewer than its
+// reservation lasts, and than its client waits for an answer.
+const turnFor = 1
 
 // claimFor is how many round trips an end is waited for that says what becomes of a claim.
 const claimFor = 8
@@ -151,13 +152,13 @@ func (s *server) settled(env *protocol.Env[store.Message], id store.TxnID, commi
 // key, or older ones are that were refused, too: it would be refused again.
 func (s *server) onRead(env *protocol.Env[store.Message], from protocol.ID, m store.ReadRequest) {
 	if m.Priority.IsZero() || len(m.Key) > store.MaxKeyBytes || uint32(s.cfg.Layout.ShardOf(m.Key)) != s.self {
-		s.answer(env, from, m)
+		s.answer(env, from, m, false)
 		return
 	}
 	s.reserving.Reserve(env, m.Key, false, m.Priority)
 	r := &s.reserving
 	if s.term == 0 || !s.mustWait(env, m) || r.waits >= s.cfg.MaxWaiting {
-		s.answer(env, from, m)
+		s.answer(env, from, m, false)
 		return
 	}
 	if !slices.ContainsFunc(r.turns[m.Key], func(t turn) bool { return t.from == from && t.ask == m }) {
@@ -166,9 +167,10 @@ func (s *server) onRead(env *protocol.Env[store.Message], from protocol.ID, m st
 	}
 }
 
-func (s *server) answer(env *protocol.Env[store.Message], to protocol.ID, m store.ReadRequest) {
+func (s *server) answer(env *protocol.Env[store.Message], to protocol.ID, m store.ReadRequest, queued bool) {
 	v := s.state.values.Newest(s.group.State(env), m.Key)
-	env.Send(to, store.ReadReply{Ref: m.Ref, Value: v, Pending: s.state.locks.writes(m.Key), Hint: v.Version.Time})
+	env.Send(to, store.ReadReply{Ref: m.Ref, Value: v, Pending: s.state.locks.writes(m.Key), Hint: v.Version.Time,
+		Queued: queued})
 }
 
 // mustWait tells whether a read has to wait.
@@ -186,7 +188,7 @@ func (s *server) wakeTurns(env *protocol.Env[store.Message]) {
 			if !long && s.term > 0 && s.mustWait(env, t.ask) {
 				return false
 			}
-			s.answer(env, t.from, t.ask)
+			s.answer(env, t.from, t.ask, s.term > 0 && s.reserving.Behind(env.Now, key, t.ask.Priority))
 			r.waits--
 			return true
 		})

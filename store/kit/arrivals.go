@@ -21,6 +21,7 @@ type Arrivals[T any] struct {
 	max    int
 	queue  []arriving[T] // Invariant: at most max, in order
 	status store.OrderStatus
+	let    uint64 // go, of status.Held
 }
 
 // An Arrival is when a request should have arrived, by the clock of the server that holds it, and
@@ -80,7 +81,8 @@ func (h *Arrivals[T]) Due(env *protocol.Env[store.Message]) (due []T) {
 	n := 0
 	for n < len(h.queue) && (h.queue[n].At <= env.Now || h.queue[n].At > env.Now+h.most) {
 		if q := h.queue[n]; q.At > q.came { // else it was late
-			h.status.Mean += (max(env.Now-q.came, 0) - h.status.Mean) / time.Duration(min(h.status.Held, meanOf))
+			h.let++
+			h.status.Mean += (max(env.Now-q.came, 0) - h.status.Mean) / time.Duration(min(h.let, meanOf))
 		}
 		due = append(due, h.queue[n].what)
 		n++
