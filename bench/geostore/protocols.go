@@ -35,7 +35,6 @@ type spread struct {
 	stale     bool          // transactions that only read may see what is old
 	general   bool          // nobody declares keys,
 	predicted int           // and of so many reads in a hundred clients have a guess at once
-	again     bool          // a transaction that is aborted is tried again until it commits
 }
 
 // ringOf has a partition led at each site of a preset, with copies at the two that follow in the
@@ -58,7 +57,7 @@ func ringOf(preset string) (*spread, error) {
 // have no way to load others, and a read takes as long if there is nothing.
 func (p *spread) config(s system, seed uint64) Config {
 	c := Config{Protocol: s.protocol, Matrix: p.matrix, Shards: len(p.placement), ValueBytes: valueSize,
-		Declared: !p.general, Predicted: p.predicted, Once: !p.again, Offset: p.offset, Seed: seed,
+		Declared: !p.general, Predicted: p.predicted, Once: !s.again, Offset: p.offset, Seed: seed,
 		ByArrival: s.byArrival}
 	if s.protocol.Partial {
 		c.Placement = p.placement

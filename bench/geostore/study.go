@@ -39,8 +39,10 @@ type system struct {
 	name     string
 	protocol store.Protocol
 	mode     client.Mode
-	// byArrival is as in store.Config.
-	byArrival bool
+	// again says that a transaction which is aborted is tried again until it commits: of a store whose
+	// partitions have copies at some of the sites. There are fewer clients then, see fewClients.
+	again     bool
+	byArrival bool // as in store.Config
 }
 
 // order says in which order servers handle requests.
@@ -124,8 +126,9 @@ func (st latencyStudy) run(ctx context.Context, w bench.Run) ([]table.Row, error
 		}
 		m := outcome{system: s.name, mode: s.mode, place: p.place, params: p.params, matrix: p.matrix(), played: played,
 			hops: counted}
-		if p.place != nil && p.place.again {
-			m.params = append(slices.Clone(p.params), table.Is("order", s.order()))
+		if s.again {
+			m.again = true
+			m.params = append(slices.Clone(p.params), table.Is("clients", fewClients), table.Is("order", s.order()))
 		}
 		if w.Mode == bench.Virtual {
 			m.params = append(slices.Clone(m.params), table.Is("sync_ms", int(bench.SyncTime/time.Millisecond)))
@@ -210,6 +213,9 @@ func playInBubble(outer context.Context, seed uint64, p studyPoint, s system) (p
 		cfg.ReadLevel = p.level
 	}
 	cfg.Matrix, cfg.Sync = jittered(cfg.Matrix, linkJitter), bench.SyncTime
+	if s.again {
+		p.clients, p.sharing = fewClients, fewClients
+	}
 	store, err := Open(ctx, cfg)
 	if err != nil {
 		return played, err
