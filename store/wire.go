@@ -99,7 +99,9 @@ func RequestKinds() []wirefmt.Kind[Message] {
 			return !m.dated() && m.Step == 0 && m.Priority.IsZero()
 		},
 			earlierDeclareRequestFields),
-		wirefmt.NewEarlierKind[Message](14, func(m Decided) bool { return len(m.Current) == 0 && m.Held == 0 }, decidedFields),
+		wirefmt.NewEarlierKind[Message](14, func(m Decided) bool {
+			return len(m.Current) == 0 && m.Held == 0
+		}, decidedFields),
 		wirefmt.NewEarlierKind[Message](15, func(m DeclareRequest) bool {
 			return m.Step == 0 && m.Priority.IsZero()
 		}, declareRequestFields),

@@ -85,7 +85,8 @@ func TestAgentPredictsArrivals(t *testing.T) {
 	}{
 		{basicMode, false, 0, "[0s 0s] then [30ms 30ms] then [0s 0s 0s 0s 0s 0s]"},
 		{fastMode, false, 0, "[0s 0s 0s 0s 0s 0s] then [40ms 40ms 40ms 40ms 40ms 40ms] then [0s 0s 0s 0s 0s 0s]"},
-		{fastMode, false, time.Hour, "[0s 0s 0s 0s 0s 0s] then [260ms 260ms 260ms 260ms 260ms 260ms] then [0s 0s 0s 0s 0s 0s]"},
+		{fastMode, false, time.Hour,
+			"[0s 0s 0s 0s 0s 0s] then [260ms 260ms 260ms 260ms 260ms 260ms] then [0s 0s 0s 0s 0s 0s]"},
 		{fastMode, true, 0, "[0s 0s 0s 0s 0s 0s] then [0s 0s 0s 0s 0s 0s] then [0s 0s 0s 0s 0s 0s]"},
 	} {
 		a, err := newAgent(store.Config{ID: layout.Sites[0].Coordinators[0], Layout: layout, ByArrival: !tc.off}, tc.mode)
@@ -192,9 +193,9 @@ func leading(t *testing.T) (*server, *protocol.Env[store.Message]) {
 	return s, env
 }
 
-// TestReservationsOfThoseTriedAgain: a transaction that is tried again keeps what it is refused from
-// younger ones. One that is refused for the first time does not, nor one that meets who has been
-// there for long. An end that is committed gives back what it had reserved.
+// TestReservationsOfThoseTriedAgain: a transaction that is tried again keeps what it is refused
+// from younger ones. One that is refused for the first time does not, nor one that meets who has
+// been there for long. An end that is committed gives back what it had reserved.
 func TestReservationsOfThoseTriedAgain(t *testing.T) {
 	s, env := leading(t)
 	now := uint64(time.Hour)

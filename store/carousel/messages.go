@@ -254,7 +254,7 @@ type (
 // format is that of messages and, from tag 48 on, of entries.
 func format() *wirefmt.Format[store.Message] {
 	return wirefmt.NewFormat("carousel", 1, slices.Concat(store.RequestKinds(), store.SnapshotKinds(),
-		[]wirefmt.Kind[store.Message]{groupKind()}, agentKinds(), serverKinds(), entryKinds())...)
+		[]wirefmt.Kind[store.Message]{groupKind()}, prepareKinds(), agentKinds(), serverKinds(), entryKinds())...)
 }
 
 func groupKind() wirefmt.Kind[store.Message] {
@@ -276,8 +276,9 @@ func groupKind() wirefmt.Kind[store.Message] {
 	})
 }
 
-// agentKinds are those of what agents say and hear.
-func agentKinds() []wirefmt.Kind[store.Message] {
+// prepareKinds are those of a prepareRequest: what an earlier version has no field for is sent so
+// that it understands, if the field is empty.
+func prepareKinds() []wirefmt.Kind[store.Message] {
 	return []wirefmt.Kind[store.Message]{
 		wirefmt.NewEarlierKind[store.Message](17, func(m prepareRequest) bool {
 			return len(m.Stood) == 0 && m.Arrives == 0 && m.Priority.IsZero()
@@ -290,6 +291,12 @@ func agentKinds() []wirefmt.Kind[store.Message] {
 			wirefmt.Int(c, &m.Arrives)
 			store.PriorityFields(c, &m.Priority)
 		}),
+	}
+}
+
+// agentKinds are those of what else agents say and hear.
+func agentKinds() []wirefmt.Kind[store.Message] {
+	return []wirefmt.Kind[store.Message]{
 		wirefmt.NewKind[store.Message](43, func(c *wirefmt.Coder, m *staleReply) {
 			store.VersionFields(c, &m.ID)
 			wirefmt.Uint32(c, &m.Shard)

@@ -26,8 +26,9 @@ func (p *participant) reset() {
 		checking: map[store.TxnID][]protocol.ID{}, since: map[partID]time.Duration{}}
 }
 
-// handlePrepare prepares a part, early: the client is still reading, or has just begun to commit. The
-// leader decides whether the part conflicts with what is prepared, and has the group agree on that.
+// handlePrepare prepares a part, early: the client is still reading, or has just begun to commit.
+// The leader decides whether the part conflicts with what is prepared, and has the group agree on
+// that.
 func (s *server) handlePrepare(env *protocol.Env[store.Message], from protocol.ID, m prepareRequest) {
 	s.claims(env, m)
 	if m.Values {

@@ -10,8 +10,8 @@ import (
 	"github.com/foresay/foresay/store/kit"
 )
 
-// Reservations by age: see DESIGN.md. A transaction that is tried again reserves what it reads and,
-// if it is refused once more, what it needs, so that younger ones leave it alone.
+// Reservations by age: see DESIGN.md. A transaction that is tried again reserves what it needs when
+// it is refused once more, so that younger ones leave it alone.
 
 // reserving is what a server keeps for older transactions.
 type reserving struct {
@@ -38,8 +38,8 @@ type claim struct {
 	since  time.Duration
 }
 
-// turnFor is how many round trips a read waits until its client is told to ask again: fewer than its
-// reservation lasts, and than its client waits for an answer.
+// turnFor is how many round trips a read waits until its client is told to ask again: fewer than
+// its reservation lasts, and than its client waits for an answer.
 const turnFor = 1
 
 // claimFor is how many round trips an end is waited for that says what becomes of a claim.
@@ -90,8 +90,8 @@ func (s *server) isReserved(env *protocol.Env[store.Message], m prepareRequest) 
 		slices.ContainsFunc(m.Writes, func(k store.Key) bool { return s.reserving.Before(env.Now, k, true, age) })
 }
 
-// reserve keeps what a transaction needs that is refused, if it has been tried again: who is refused
-// for the first time may not come back. It does not if whoever is in the way has been there for
+// reserve keeps what a transaction needs that is refused, if it has been tried again: who is
+// refused for the first time may not come back. It does not if whoever is in the way has been there for
 // long: others that need the rest of what it needs would wait with it, and others for these.
 func (s *server) reserve(env *protocol.Env[store.Message], m prepareRequest) {
 	if c := s.reserving.asked[m.Part.ID]; c != nil && !s.behindOld(env, m) {
@@ -147,16 +147,19 @@ func (s *server) settled(env *protocol.Env[store.Message], id store.TxnID, commi
 	s.wakeTurns(env)
 }
 
-// onRead answers what the replica holds, which may be old: the commit says so. A transaction that is
-// tried again reserves what it reads. The leader has it wait while somebody is about to write the
-// key, or older ones are that were refused, too: it would be refused again.
+// onRead answers what the replica holds, which may be old: the commit says so. The read of a
+// transaction that is tried again keeps its place in the key's queue, if it has one. The leader has
+// it wait while somebody is about to write the key, or older ones are that were refused, too: it
+// would be refused again.
 func (s *server) onRead(env *protocol.Env[store.Message], from protocol.ID, m store.ReadRequest) {
 	if m.Priority.IsZero() || len(m.Key) > store.MaxKeyBytes || uint32(s.cfg.Layout.ShardOf(m.Key)) != s.self {
 		s.answer(env, from, m, false)
 		return
 	}
-	s.reserving.Reserve(env, m.Key, false, m.Priority)
 	r := &s.reserving
+	if slices.ContainsFunc(r.Queue(m.Key), func(q kit.Reservation) bool { return q.Priority == m.Priority }) {
+		r.Reserve(env, m.Key, false, m.Priority)
+	}
 	if s.term == 0 || !s.mustWait(env, m) || r.waits >= s.cfg.MaxWaiting {
 		s.answer(env, from, m, false)
 		return

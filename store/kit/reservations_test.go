@@ -62,8 +62,8 @@ func (q *queues) wantBefore(what string, key store.Key, write bool, p store.Prio
 	}
 }
 
-// TestReservationsAreByAge: who is older goes first, until it is done, or its time is over. Reads go
-// together.
+// TestReservationsAreByAge: who is older goes first, until it is done, or its time is over. Reads
+// go together.
 func TestReservationsAreByAge(t *testing.T) {
 	q := newQueues(t, 100)
 	old, young := q.age(0), q.age(1)
