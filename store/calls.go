@@ -54,6 +54,8 @@ type (
 		// keys are prepared, also without Writes, as the transaction is going to write.
 		Begun   uint64
 		General bool
+		// Priority is the age of a transaction that is tried again; zero: it is tried for the first time.
+		Priority Priority
 		// MaxAge says that without Writes it may see the store as it was so long ago, but for what this
 		// node has seen since, which it sees (Protocol.Stale). With At it goes on with an earlier one, as
 		// of the same timestamp: that of its Declared. 0: it sees what there is.

@@ -36,6 +36,11 @@ type Config struct {
 	// votes that it holds back, and the calls of a client; 0 is 10000 of each.
 	MaxWaiting int
 
+	// ByArrival has requests to prepare handled in the order in which they should have arrived at all
+	// servers that they are sent to, as their senders predict it: of protocols that can
+	// (Protocol.Orders).
+	ByArrival bool
+
 	// Retired has a server vote for nothing new from its start on: see Retire.
 	Retired bool
 

@@ -1,6 +1,9 @@
 package store
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // Verdict is how a transaction ended, as far as its client knows.
 type Verdict uint8
@@ -94,7 +97,10 @@ type Outcome struct {
 	Reason  Reason // of an abort: one of a site that refused it
 	// Fast says that a committed one was decided by the protocol's fast path: of none of its shards
 	// did the coordinator wait for more than the same word of a supermajority of its copies.
-	Fast   bool
+	Fast bool
+	// Held is for how long it waited at most, at leaders, for others that may have been sent before
+	// it (Config.ByArrival).
+	Held   time.Duration
 	Sites  []string // of what is not decided: those whose votes are missing
 	Detail string   // of a rejected one: what is wrong with it; of an unknown one: what those sites say, if anything
 }

@@ -58,6 +58,8 @@ type Protocol struct {
 	// Stale says that clients take a Declare with MaxAge: a site near them answers alone, as of a
 	// timestamp at or below which nothing is written any more.
 	Stale bool
+	// Orders says that servers can handle requests by arrival: see Config.ByArrival.
+	Orders bool
 	// Leads says that one server of a shard leads it, and takes HandOver.
 	Leads bool
 	// Modes are the protocol's variants, which a store is made with for good, the first of them this

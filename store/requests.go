@@ -86,6 +86,8 @@ type (
 		// prepared, also if a step has no Writes, and the values are those that their leaders prepare. 0:
 		// the keys are those that were known when the transaction began.
 		Step uint32
+		// Priority is the age of a transaction that is tried again; zero: it is tried for the first time.
+		Priority Priority
 	}
 	DeclareReply struct {
 		ID     TxnID
@@ -148,6 +150,8 @@ type (
 		Version Version
 		// Fast is as in Outcome.
 		Fast bool
+		// Held is as in Outcome.
+		Held time.Duration
 		// Current are, of an aborted transaction, keys that it has read and that hold something else, as
 		// far as is known.
 		Current []Current

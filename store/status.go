@@ -49,6 +49,9 @@ type (
 		// Clock is what reads at timestamps go by, of protocols that have them (Protocol.Clocked); nil:
 		// there are none.
 		Clock *ClockStatus
+		// Order is what becomes of requests that are handled in the order in which they should have
+		// arrived (Config.ByArrival); nil: they are not.
+		Order *OrderStatus
 	}
 
 	// HandOver has the server of another site lead a shard, if this one leads it (Protocol.Leads). It
@@ -100,6 +103,16 @@ type (
 		Sites                    int
 		Ahead, Within, MaxOffset time.Duration
 		Off                      bool
+	}
+
+	// OrderStatus is what a server has seen of requests with the time at which they should have
+	// arrived at all servers that they are sent to (Config.ByArrival).
+	OrderStatus struct {
+		Holding int // it holds as many until their time
+		// Held is how many it has held since its start, Late how many came after their time, and Full
+		// how many found no room. The latter two were handled at once.
+		Held, Late, Full uint64
+		Mean             time.Duration // for which the last ones were held
 	}
 
 	// Retire has a server vote for no transaction that it has not voted for: its site is about to

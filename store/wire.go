@@ -85,34 +85,53 @@ func RequestKinds() []wirefmt.Kind[Message] {
 			earlierCommitRequestFields),
 		wirefmt.NewKind[Message](4, siteVoteFields),
 		wirefmt.NewEarlierKind[Message](5, func(m Decided) bool {
-			return m.Version.IsZero() && !m.Fast && len(m.Current) == 0
+			return m.Version.IsZero() && !m.Fast && len(m.Current) == 0 && m.Held == 0
 		}, earlierDecidedFields),
 		wirefmt.NewKind[Message](6, busyFields),
 		wirefmt.NewEarlierKind[Message](7, func(m DeclareRequest) bool {
-			return !m.Serializable && !m.dated() && m.Step == 0
+			return !m.Serializable && !m.dated() && m.Step == 0 && m.Priority.IsZero()
 		}, earliestDeclareRequestFields),
 		wirefmt.NewEarlierKind[Message](8, func(m DeclareReply) bool { return m.At == 0 && m.Age == 0 && m.Step == 0 },
 			earlierDeclareReplyFields),
 		wirefmt.NewKind[Message](9, abandonRequestFields),
 		wirefmt.NewKind[Message](10, commitRequestFields),
-		wirefmt.NewEarlierKind[Message](11, func(m DeclareRequest) bool { return !m.dated() && m.Step == 0 },
+		wirefmt.NewEarlierKind[Message](11, func(m DeclareRequest) bool {
+			return !m.dated() && m.Step == 0 && m.Priority.IsZero()
+		},
 			earlierDeclareRequestFields),
-		wirefmt.NewEarlierKind[Message](14, func(m Decided) bool { return len(m.Current) == 0 }, decidedFields),
-		wirefmt.NewEarlierKind[Message](15, func(m DeclareRequest) bool { return m.Step == 0 }, declareRequestFields),
+		wirefmt.NewEarlierKind[Message](14, func(m Decided) bool {
+			return len(m.Current) == 0 && m.Held == 0
+		}, decidedFields),
+		wirefmt.NewEarlierKind[Message](15, func(m DeclareRequest) bool {
+			return m.Step == 0 && m.Priority.IsZero()
+		}, declareRequestFields),
 		wirefmt.NewEarlierKind[Message](240, func(m DeclareReply) bool { return m.Step == 0 }, declareReplyFields),
-		wirefmt.NewKind[Message](241, func(c *wirefmt.Coder, m *Decided) {
-			decidedFields(c, m)
-			wirefmt.List(c, &m.Current, 6, CurrentFields)
-		}),
-		wirefmt.NewKind[Message](242, func(c *wirefmt.Coder, m *DeclareRequest) {
-			declareRequestFields(c, m)
-			wirefmt.Uint32(c, &m.Step)
-		}),
+		wirefmt.NewEarlierKind[Message](241, func(m Decided) bool { return m.Held == 0 }, currentDecidedFields),
+		wirefmt.NewEarlierKind[Message](242, func(m DeclareRequest) bool { return m.Priority.IsZero() },
+			stepDeclareRequestFields),
 		wirefmt.NewKind[Message](243, func(c *wirefmt.Coder, m *DeclareReply) {
 			declareReplyFields(c, m)
 			wirefmt.Uint32(c, &m.Step)
 		}),
+		wirefmt.NewKind[Message](244, func(c *wirefmt.Coder, m *Decided) {
+			currentDecidedFields(c, m)
+			wirefmt.Uint(c, &m.Held)
+		}),
+		wirefmt.NewKind[Message](245, func(c *wirefmt.Coder, m *DeclareRequest) {
+			stepDeclareRequestFields(c, m)
+			PriorityFields(c, &m.Priority)
+		}),
 	}
+}
+
+func currentDecidedFields(c *wirefmt.Coder, m *Decided) {
+	decidedFields(c, m)
+	wirefmt.List(c, &m.Current, 6, CurrentFields)
+}
+
+func stepDeclareRequestFields(c *wirefmt.Coder, m *DeclareRequest) {
+	declareRequestFields(c, m)
+	wirefmt.Uint32(c, &m.Step)
 }
 
 // SnapshotKinds are those of what servers are asked of snapshots (Protocol.Snapshots), for the

@@ -44,8 +44,8 @@ func (s *Store) run(m *machine) (err error) {
 		Protocol: s.cfg.Protocol, Cluster: "bench", Topology: s.topology, Machine: machineName(m.site),
 		Disk: m.disk, PeerListener: m.peers, ClientListener: m.clients,
 		PeerDial: s.network.DialContext(m.site), Insecure: true, RoundTrip: s.longest, Retain: s.cfg.Retain,
-		MaxOffset: s.cfg.MaxOffset,
-		Seed:      s.seed(machineSeeds + uint64(m.number)), Logger: s.cfg.Logger, Clock: s.clock(m.number),
+		MaxOffset: s.cfg.MaxOffset, ByArrival: s.cfg.ByArrival,
+		Seed: s.seed(machineSeeds + uint64(m.number)), Logger: s.cfg.Logger, Clock: s.clock(m.number),
 	})
 	if err != nil {
 		return err

@@ -57,7 +57,8 @@ func ringOf(preset string) (*spread, error) {
 // have no way to load others, and a read takes as long if there is nothing.
 func (p *spread) config(s system, seed uint64) Config {
 	c := Config{Protocol: s.protocol, Matrix: p.matrix, Shards: len(p.placement), ValueBytes: valueSize,
-		Declared: !p.general, Predicted: p.predicted, Once: true, Offset: p.offset, Seed: seed}
+		Declared: !p.general, Predicted: p.predicted, Once: !s.again, Offset: p.offset, Seed: seed,
+		ByArrival: s.byArrival}
 	if s.protocol.Partial {
 		c.Placement = p.placement
 	}
@@ -234,7 +235,7 @@ func protocolSystems(modes []client.Mode, systems ...plan.System) (all []system)
 			panic(fmt.Sprintf("geostore: %s is a model only", s)) // TestProtocolSystems
 		}
 		for _, mode := range modes {
-			all = append(all, system{string(s), p, mode})
+			all = append(all, system{name: string(s), protocol: p, mode: mode})
 		}
 	}
 	return all

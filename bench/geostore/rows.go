@@ -16,6 +16,7 @@ type outcome struct {
 	system string
 	mode   client.Mode
 	place  *spread // nil: the store of the paper
+	again  bool    // what is aborted is tried again, of a place
 	params []table.Cell
 	matrix wan.Matrix
 	played Played
@@ -89,7 +90,7 @@ func (m outcome) measures(txns []Txn, commits int) (mean time.Duration, row tabl
 		table.Measure("attempt_p50_ms", table.Ms(table.Quantile(committed, 0.5))),
 		table.Measure("attempt_p95_ms", table.Ms(table.Quantile(committed, 0.95))),
 		table.Measure("attempt_p99_ms", table.Ms(table.Quantile(committed, 0.99))))
-	if m.place == nil { // else nothing is tried again
+	if m.place == nil || m.again { // else nothing is tried again
 		row = append(row,
 			table.Measure("end_to_end_mean_ms", table.Ms(meanOf(whole))),
 			table.Measure("end_to_end_p50_ms", table.Ms(table.Quantile(whole, 0.5))),

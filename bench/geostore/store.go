@@ -45,6 +45,8 @@ type Config struct {
 	Offset time.Duration
 	// MaxOffset is what machines are told of that; 0 is their default.
 	MaxOffset time.Duration
+	// ByArrival is as in store.Config.
+	ByArrival bool
 	// Dir, if not empty, is where disks are: an empty directory. Empty: in memory.
 	Dir string
 	// Loopback says that the network is TCP on the loopback interface, on the wall clock. If not,

@@ -39,12 +39,31 @@ type system struct {
 	name     string
 	protocol store.Protocol
 	mode     client.Mode
+	// again says that a transaction which is aborted is tried again until it commits: of a store whose
+	// partitions have copies at some of the sites. There are fewer clients then, see fewClients.
+	again     bool
+	byArrival bool // as in store.Config
+}
+
+// order says in which order servers handle requests.
+func (s system) order() string {
+	if s.byArrival {
+		return "arrival"
+	}
+	return "none"
+}
+
+func (s system) String() string {
+	if s.byArrival {
+		return s.name + " by " + s.order()
+	}
+	return s.name
 }
 
 // clientSystems are the modes of clients of Replicated Commit.
 func clientSystems() (all []system) {
 	for _, mode := range systemModes() {
-		all = append(all, system{mode.String(), replicatedcommit.Protocol(), mode})
+		all = append(all, system{name: mode.String(), protocol: replicatedcommit.Protocol(), mode: mode})
 	}
 	return all
 }
@@ -96,19 +115,23 @@ func (st latencyStudy) run(ctx context.Context, w bench.Run) ([]table.Row, error
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		w.Step(i*len(st.systems)+j, len(points)*len(st.systems), fmt.Sprint(s.name, cellsText(p.params)))
+		w.Step(i*len(st.systems)+j, len(points)*len(st.systems), fmt.Sprint(s, cellsText(p.params)))
 		played, err := play(p, s)
 		if err != nil {
-			return fmt.Errorf("%s%s: %w", s.name, cellsText(p.params), err)
+			return fmt.Errorf("%v%s: %w", s, cellsText(p.params), err)
 		}
 		counted, err := hops.of(w.Options, p, s)
 		if err != nil {
-			return fmt.Errorf("%s%s: %w", s.name, cellsText(p.params), err)
+			return fmt.Errorf("%v%s: %w", s, cellsText(p.params), err)
 		}
 		m := outcome{system: s.name, mode: s.mode, place: p.place, params: p.params, matrix: p.matrix(), played: played,
 			hops: counted}
+		if s.again {
+			m.again = true
+			m.params = append(slices.Clone(p.params), table.Is("clients", fewClients), table.Is("order", s.order()))
+		}
 		if w.Mode == bench.Virtual {
-			m.params = append(slices.Clone(p.params), table.Is("sync_ms", int(bench.SyncTime/time.Millisecond)))
+			m.params = append(slices.Clone(m.params), table.Is("sync_ms", int(bench.SyncTime/time.Millisecond)))
 		}
 		if st.rows != nil {
 			rows = append(rows, st.rows(m)...)
@@ -190,6 +213,9 @@ func playInBubble(outer context.Context, seed uint64, p studyPoint, s system) (p
 		cfg.ReadLevel = p.level
 	}
 	cfg.Matrix, cfg.Sync = jittered(cfg.Matrix, linkJitter), bench.SyncTime
+	if s.again {
+		p.clients, p.sharing = fewClients, fewClients
+	}
 	store, err := Open(ctx, cfg)
 	if err != nil {
 		return played, err

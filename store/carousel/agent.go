@@ -25,6 +25,7 @@ type agent struct {
 	// clocks are measured as transactions that only read get their timestamps here.
 	clocks clocks
 	near   nearby
+	delays delays // of prepares that are ordered by their arrival
 }
 
 // call is a transaction that an agent is at.
@@ -41,6 +42,8 @@ type call struct {
 	steps    map[uint32]*store.DeclareRequest
 	values   map[store.Key]store.Held
 	heard    time.Duration // when the client was, last
+	// held is for how long its prepares are held at most by leaders, to be handled in order.
+	held time.Duration
 	// current is what leaders hold in place of what it has read, as far as they have said.
 	current []store.Current
 }
@@ -82,7 +85,7 @@ func newAgent(cfg store.Config, mode variant) (*agent, error) {
 	}
 	return &agent{cfg: cfg, fast: mode.fast(), where: newDirectory(cfg.Layout), calls: map[store.TxnID]*call{},
 		places: shards, site: place.Site, clocks: newClocks(cfg, place.Site),
-		near: nearby{members: map[protocol.ID]nearMember{}}}, nil
+		near: nearby{members: map[protocol.ID]nearMember{}}, delays: newDelays()}, nil
 }
 
 // Start implements protocol.Node.
@@ -119,6 +122,7 @@ func (a *agent) Receive(env *protocol.Env[store.Message], from protocol.ID, msg 
 		onTimeRequest(env, from, m)
 	case timeReply:
 		a.clocks.took(env, from, m)
+		a.tookDelay(env, from, m)
 	case store.Decided:
 		if c := a.calls[m.ID]; c != nil && c.txn != nil {
 			a.end(env, c, m)
@@ -146,6 +150,8 @@ func (a *agent) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
 		a.probe(env)
 	case closedTimer:
 		a.askClosed(env)
+	case delayTimer:
+		a.askDelays(env)
 	}
 }
 
@@ -172,11 +178,7 @@ func (a *agent) onDeclare(env *protocol.Env[store.Message], from protocol.ID, m 
 	case c.steps[m.Step] == nil && m.Validate() == nil && m.Step > 0:
 		c.steps[m.Step] = &m
 		a.reach(c, m)
-		for _, p := range c.parts {
-			if p.step == m.Step {
-				a.prepare(env, c, p, a.leaders(p.ref.Shard))
-			}
-		}
+		a.prepareAll(env, c, func(p callPart) bool { return p.step == m.Step }, a.leaders)
 	}
 	if !slices.Contains(c.clients, from) {
 		c.clients = append(c.clients, from)
@@ -419,13 +421,8 @@ func (a *agent) ask(env *protocol.Env[store.Message], c *call, whom func(shard u
 		a.askView(env, c, whom)
 		return
 	}
-	for _, p := range c.parts {
-		// What was declared is prepared by now, or else asked for again later.
-		early := c.txn != nil && c.tries == 1 && p.early
-		if leaders := whom(p.ref.Shard); len(leaders) > 0 && !early {
-			a.prepare(env, c, p, leaders)
-		}
-	}
+	// What was declared is prepared by now, or else asked for again later.
+	a.prepareAll(env, c, func(p callPart) bool { return c.txn == nil || c.tries > 1 || !p.early }, whom)
 	coordinators := whom(a.coord(c))
 	switch {
 	case len(coordinators) == 0:
@@ -444,13 +441,35 @@ func (a *agent) ask(env *protocol.Env[store.Message], c *call, whom func(shard u
 	}
 }
 
+// prepareAll asks partitions to prepare the parts for which a function says so. On the first try
+// all of these requests have the time at which they should have arrived everywhere.
+func (a *agent) prepareAll(env *protocol.Env[store.Message], c *call, which func(callPart) bool,
+	whom func(shard uint32) []protocol.ID) {
+	var parts []callPart
+	for _, p := range c.parts {
+		if which(p) && len(whom(p.ref.Shard)) > 0 {
+			parts = append(parts, p)
+		}
+	}
+	var at time.Duration
+	if c.tries <= 1 {
+		var held time.Duration
+		at, held = a.arrives(env, parts)
+		c.held = max(c.held, held)
+	}
+	for _, p := range parts {
+		a.prepare(env, c, p, whom(p.ref.Shard), at)
+	}
+}
+
 // prepare asks those who may lead a partition, and on the fast path all its members, to prepare a
 // part.
-func (a *agent) prepare(env *protocol.Env[store.Message], c *call, p callPart, leaders []protocol.ID) {
+func (a *agent) prepare(env *protocol.Env[store.Message], c *call, p callPart, leaders []protocol.ID,
+	at time.Duration) {
 	m := prepareRequest{Part: partID{c.id, p.ref.Step}, Coord: a.coord(c), Reads: p.reads, Writes: p.writes, Leader: true,
 		Values: c.txn == nil && len(p.reads) > 0}
-	if c.tries <= 1 { // else the leader may be one that does not know how to compare
-		m.Stood = p.stood
+	if c.tries <= 1 { // else the leader may be one that knows nothing of these
+		m.Stood, m.Arrives, m.Priority = p.stood, at, c.priority()
 	}
 	for _, to := range leaders {
 		env.Send(to, m)
@@ -464,6 +483,21 @@ func (a *agent) prepare(env *protocol.Env[store.Message], c *call, p callPart, l
 			env.Send(id, m)
 		}
 	}
+}
+
+// priority returns the age of a transaction that is tried again, zero for the first try.
+func (c *call) priority() store.Priority {
+	var p store.Priority
+	switch {
+	case c.txn != nil:
+		p = c.txn.Priority
+	case c.declared != nil:
+		p = c.declared.Priority
+	}
+	if p == ageOf(c.id) {
+		return store.Priority{}
+	}
+	return p
 }
 
 // onStale takes what a leader holds in place of what a transaction has read.
@@ -484,6 +518,7 @@ func (a *agent) end(env *protocol.Env[store.Message], c *call, d store.Decided) 
 	if d.Verdict == store.Aborted {
 		d.Current = c.current
 	}
+	d.Held = c.held
 	for _, to := range c.clients {
 		if c.txn != nil { // else they wait for what they have declared to read, and ask again
 			env.Send(to, d)

@@ -37,7 +37,14 @@ type client struct {
 }
 
 // get is a read that lacks answers.
-type get struct{ kit.Get }
+type get struct {
+	kit.Get
+	queued int // how often the leader has said that it is not its turn
+}
+
+// maxQueued is how often a read takes it that it is not its turn. After that it goes by what it is
+// told.
+const maxQueued = 64
 
 // opened is a transaction that was declared and is not submitted yet.
 type opened struct {
@@ -173,6 +180,14 @@ func (c *client) onReadReply(env *protocol.Env[store.Message], from protocol.ID,
 	if g == nil {
 		return
 	}
+	if m.Queued && g.queued < maxQueued {
+		// What there is would be out of date. To ask again keeps the reservation.
+		g.queued++
+		g.Begun = env.Now
+		env.Send(from, store.ReadRequest{Ref: g.Number, Key: g.Ask.Key, Priority: g.Ask.Priority})
+		env.After(c.ReadPatience(), kit.GetTimer{Number: g.Number})
+		return
+	}
 	out, n := c.Heard(env, p, &g.Get, m)
 	switch {
 	case c.suffices(g, g.Tries):
@@ -252,7 +267,7 @@ func (c *client) begin(env *protocol.Env[store.Message], m store.Declare) {
 	id := c.newID(env, m.Reads, m.Writes)
 	o := &opened{ref: m.Ref, site: c.Home()}
 	first := &step{ref: m.Ref, ask: store.DeclareRequest{ID: id, Reads: m.Reads, Writes: m.Writes,
-		Serializable: m.Serializable, MaxAge: m.MaxAge, At: m.At}}
+		Serializable: m.Serializable, MaxAge: m.MaxAge, At: m.At, Priority: m.Priority}}
 	if m.MaxAge > 0 {
 		first.ask.NotBefore = c.seen.of(m.Reads)
 	}
@@ -274,7 +289,8 @@ func (c *client) reach(env *protocol.Env[store.Message], m store.Declare) {
 		return
 	}
 	o.reached++
-	s := &step{ref: m.Ref, tries: 1, ask: store.DeclareRequest{ID: id, Reads: m.Reads, Writes: m.Writes, Step: o.reached}}
+	s := &step{ref: m.Ref, tries: 1, ask: store.DeclareRequest{ID: id, Reads: m.Reads, Writes: m.Writes, Step: o.reached,
+		Priority: o.steps[0].ask.Priority}}
 	o.steps = append(o.steps, s)
 	env.Send(c.cfg.Layout.Coordinator(o.site, id), s.ask)
 }

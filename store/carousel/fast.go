@@ -127,8 +127,11 @@ func (s *server) prepareFast(env *protocol.Env[store.Message], m prepareRequest)
 	}
 	term := s.group.Term()
 	f := s.footprint(env, m)
-	if term < s.list.promised || s.list.recovering != 0 || s.state.knows(m.Part) ||
-		s.state.locks.conflict(m.Part.ID, f) || s.list.locks.conflict(m.Part.ID, f) {
+	if term < s.list.promised || s.list.recovering != 0 || s.state.knows(m.Part) {
+		return
+	}
+	if s.state.locks.conflict(m.Part.ID, f) || s.list.locks.conflict(m.Part.ID, f) || s.isReserved(env, m) {
+		s.reserve(env, m)
 		return
 	}
 	s.sayFast(env, pending{m.Part, term, m.Coord, f}, 0)

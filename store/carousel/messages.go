@@ -30,6 +30,11 @@ type (
 		// order. A leader that holds others says so to the agent, by a staleReply. None: it does not
 		// compare them.
 		Stood []store.Version
+		// Arrives is when the request should have arrived at all servers that it and those of other
+		// parts are sent to, by their clocks: it is handled then. 0: at once.
+		Arrives time.Duration
+		// Priority is the age of a transaction that is tried again; zero: this is the first try.
+		Priority store.Priority
 		// Leader says that the receiver is taken for the leader.
 		Leader bool
 	}
@@ -254,7 +259,7 @@ type (
 // format is that of messages and, from tag 48 on, of entries.
 func format() *wirefmt.Format[store.Message] {
 	return wirefmt.NewFormat("carousel", 1, slices.Concat(store.RequestKinds(), store.SnapshotKinds(),
-		[]wirefmt.Kind[store.Message]{groupKind()}, agentKinds(), serverKinds(), entryKinds())...)
+		[]wirefmt.Kind[store.Message]{groupKind()}, prepareKinds(), agentKinds(), serverKinds(), entryKinds())...)
 }
 
 func groupKind() wirefmt.Kind[store.Message] {
@@ -276,14 +281,27 @@ func groupKind() wirefmt.Kind[store.Message] {
 	})
 }
 
-// agentKinds are those of what agents say and hear.
+// prepareKinds are those of a prepareRequest: what an earlier version has no field for is sent so
+// that it understands, if the field is empty.
+func prepareKinds() []wirefmt.Kind[store.Message] {
+	return []wirefmt.Kind[store.Message]{
+		wirefmt.NewEarlierKind[store.Message](17, func(m prepareRequest) bool {
+			return len(m.Stood) == 0 && m.Arrives == 0 && m.Priority.IsZero()
+		}, prepareFields),
+		wirefmt.NewEarlierKind[store.Message](42, func(m prepareRequest) bool {
+			return m.Arrives == 0 && m.Priority.IsZero()
+		}, stoodFields),
+		wirefmt.NewKind[store.Message](44, func(c *wirefmt.Coder, m *prepareRequest) {
+			stoodFields(c, m)
+			wirefmt.Int(c, &m.Arrives)
+			store.PriorityFields(c, &m.Priority)
+		}),
+	}
+}
+
+// agentKinds are those of what else agents say and hear.
 func agentKinds() []wirefmt.Kind[store.Message] {
 	return []wirefmt.Kind[store.Message]{
-		wirefmt.NewEarlierKind[store.Message](17, func(m prepareRequest) bool { return len(m.Stood) == 0 }, prepareFields),
-		wirefmt.NewKind[store.Message](42, func(c *wirefmt.Coder, m *prepareRequest) {
-			prepareFields(c, m)
-			wirefmt.List(c, &m.Stood, 2, store.VersionFields)
-		}),
 		wirefmt.NewKind[store.Message](43, func(c *wirefmt.Coder, m *staleReply) {
 			store.VersionFields(c, &m.ID)
 			wirefmt.Uint32(c, &m.Shard)
@@ -418,6 +436,11 @@ func prepareFields(c *wirefmt.Coder, m *prepareRequest) {
 	wirefmt.List(c, &m.Writes, 1, wirefmt.String)
 	wirefmt.Bool(c, &m.Values)
 	wirefmt.Bool(c, &m.Leader)
+}
+
+func stoodFields(c *wirefmt.Coder, m *prepareRequest) {
+	prepareFields(c, m)
+	wirefmt.List(c, &m.Stood, 2, store.VersionFields)
 }
 
 func partFields(c *wirefmt.Coder, p *partID) {

@@ -38,12 +38,11 @@ func (p *participant) reset() {
 		checking: map[store.TxnID][]protocol.ID{}, since: map[partID]time.Duration{}}
 }
 
-// onPrepare prepares a part, early: the client is still reading, or has just begun to commit. The
-// leader decides whether the part conflicts with what is prepared, and has the group agree on that.
-func (s *server) onPrepare(env *protocol.Env[store.Message], from protocol.ID, m prepareRequest) {
-	if !s.valid(m) {
-		return
-	}
+// handlePrepare prepares a part, early: the client is still reading, or has just begun to commit.
+// The leader decides whether the part conflicts with what is prepared, and has the group agree on
+// that.
+func (s *server) handlePrepare(env *protocol.Env[store.Message], from protocol.ID, m prepareRequest) {
+	s.claims(env, m)
 	if m.Values {
 		s.sendValues(env, from, m)
 	}
@@ -93,7 +92,7 @@ func (s *server) valid(m prepareRequest) bool {
 			}
 		}
 	}
-	if len(m.Stood) > 0 && len(m.Stood) != len(m.Reads) {
+	if len(m.Stood) > 0 && len(m.Stood) != len(m.Reads) || m.Arrives < 0 {
 		return false
 	}
 	return !m.Part.ID.IsZero() && m.Part.Step >= 1 && m.Part.Step <= maxSteps && s.where.has(m.Coord) &&
@@ -140,6 +139,8 @@ func (s *server) refuses(env *protocol.Env[store.Message], m prepareRequest) sto
 		return store.Ahead
 	case s.state.locks.conflict(m.Part.ID, f) || s.flyingLocks.conflict(m.Part.ID, f):
 		return store.Locked
+	case s.isReserved(env, m) && !s.hasPart(m.Part.ID):
+		return store.Reserved
 	}
 	return s.refusing(m.Part.ID)
 }
@@ -180,6 +181,8 @@ func (s *server) prepare(env *protocol.Env[store.Message], m prepareRequest, why
 	if why == store.NoReason {
 		f := s.footprint(env, m)
 		p.Ballot = ballot{Yes: true, Stamp: s.stamp(env, f), footprint: f}
+	} else if why == store.Locked || why == store.Reserved {
+		s.reserve(env, m)
 	}
 	s.fly(env, p)
 }
@@ -304,6 +307,7 @@ func (s *server) wasEnded(env *protocol.Env[store.Message], m ended) {
 		env.Send(to, finished{m.ID, s.self})
 	}
 	delete(s.ending, m.ID)
+	s.settled(env, m.ID, m.Commit)
 }
 
 // onCheck validates what a transaction has read that writes nothing, at a place in the group's log:

@@ -13,7 +13,7 @@ import (
 // with care.
 func plants() []plant.Bug {
 	bugs := slices.Concat(votePlants(), recoveryPlants(), endPlants(), partPlants(), snapshotPlants(), closedPlants(),
-		stalePlants(), generalPlants(), memberPlants())
+		stalePlants(), generalPlants(), memberPlants(), orderPlants())
 	for i := range bugs {
 		bugs[i].Dir = cmp.Or(bugs[i].Dir, "store/carousel")
 	}

@@ -44,6 +44,10 @@ type server struct {
 	probes  int // sweeps until clocks are measured again
 	list    fastList
 
+	// What is not prepared yet:
+	ordering  ordering
+	reserving reserving
+
 	status  smr.Status // what the member said last
 	refused string
 }
@@ -75,6 +79,7 @@ func newServer(cfg store.Config, mode variant) (*server, error) {
 	s := &server{cfg: cfg, place: p, self: uint32(p.Index), fast: mode.fast(), state: newState(cfg.Applied, remembered),
 		where: newDirectory(cfg.Layout)}
 	s.clocks = newClocks(cfg, p.Site)
+	s.ordering, s.reserving = newOrdering(cfg), newReserving(cfg)
 	s.participant.reset()
 	s.coordinator.reset()
 	s.snapshots, s.closing = s.newSnapshots(0), newClosing(0, 0)
@@ -137,6 +142,8 @@ func (s *server) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 		s.onSnapshot(env, from, m)
 	case closedRequest:
 		s.onClosed(env, from, m)
+	case timeRequest:
+		onTimeRequest(env, from, m)
 	case timeReply:
 		s.clocks.took(env, from, m)
 	case prepareRequest:
@@ -182,13 +189,12 @@ func (s *server) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
 		s.sweep(env)
 	case passTimer:
 		s.passed(env, t.id)
+	case kit.ArrivalTimer:
+		s.inOrder(env, s.ordering.Due(env))
+	case kit.ReserveTimer:
+		s.reserving.Expire(env, t)
+		s.wakeTurns(env)
 	}
-}
-
-// onRead answers what the replica holds, which may be old: the commit says so.
-func (s *server) onRead(env *protocol.Env[store.Message], from protocol.ID, m store.ReadRequest) {
-	v := s.state.values.Newest(s.group.State(env), m.Key)
-	env.Send(from, store.ReadReply{Ref: m.Ref, Value: v, Pending: s.state.locks.writes(m.Key), Hint: v.Version.Time})
 }
 
 // elsewhere tells whoever takes this server for the partition's serving leader that it is not.
@@ -320,6 +326,7 @@ func (s *server) sweep(env *protocol.Env[store.Message]) {
 		s.sweepClosed(env)
 	}
 	s.sweepList(env)
+	s.sweepClaims(env)
 	if s.probes--; s.probes < 0 {
 		s.probes = probeEvery - 1
 		s.clocks.ask(env)
@@ -334,7 +341,12 @@ func (s *server) onStatus(env *protocol.Env[store.Message], m store.StatusQuery)
 	st := store.ServerStatus{
 		Ref: m.Ref, Site: s.place.Site, Shard: s.place.Index, Epoch: s.cfg.Epoch, Admitted: s.status.Ready(),
 		Refused: s.refused, Txns: len(s.state.ends.ends) + len(s.state.parts), Locks: len(s.state.locks),
-		Old: s.state.ends.old, Undecided: len(s.state.parts),
+		Old: s.state.ends.old, Undecided: len(s.state.parts), Reservations: s.reserving.Len(),
+		Waiting: s.reserving.waits,
+	}
+	if s.cfg.ByArrival {
+		order := s.ordering.Status()
+		st.Order = &order
 	}
 	kit.Standing(&st, s.group)
 	clock := s.clocks.status()
@@ -365,6 +377,11 @@ func (s *server) Check() error {
 	}
 	if err := s.list.check(); err != nil {
 		return fmt.Errorf("carousel: server %d: %w", s.cfg.ID, err)
+	}
+	for _, err := range []error{s.ordering.Check(), s.reserving.Check()} {
+		if err != nil {
+			return fmt.Errorf("carousel: server %d: %w", s.cfg.ID, err)
+		}
 	}
 	return s.group.Check()
 }

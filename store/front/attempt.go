@@ -53,7 +53,8 @@ func (c *Conn) Begin(b client.Beginning) client.Attempt {
 		}
 	}
 	if c.cfg.Protocol.Declares && (!view || c.cfg.Protocol.Clocked && len(b.Reads) > 0) {
-		m := store.Declare{Reads: b.Reads, Writes: b.Writes, Serializable: b.Level == client.Serializable}
+		m := store.Declare{Reads: b.Reads, Writes: b.Writes, Serializable: b.Level == client.Serializable,
+			Priority: b.Priority}
 		if a.stale != nil {
 			m.MaxAge = a.stale.maxAge
 			a.begun = c.declare(m, func(got store.Declared) { a.stale.note(b.Reads, got) })
@@ -119,7 +120,7 @@ func (a *attempt) Prepare(
 	if a.ended {
 		return
 	}
-	m := store.Declare{Reads: reads, Writes: writes, Begun: a.ref, General: a.ref == 0}
+	m := store.Declare{Reads: reads, Writes: writes, Begun: a.ref, General: a.ref == 0, Priority: a.b.Priority}
 	d := a.c.declare(m, func(got store.Declared) {
 		if !got.OK {
 			return

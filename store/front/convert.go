@@ -91,7 +91,8 @@ func gateDeclare(r *pb.DeclareRequest) func(ref uint64) store.Message {
 	return func(ref uint64) store.Message {
 		return gate.Declare{Ref: ref, DeclareRequest: store.DeclareRequest{ID: versionFromWire(r.GetId()),
 			Reads: keysFromWire(r.GetReads()), Writes: keysFromWire(r.GetWrites()), Serializable: r.GetSerializable(),
-			MaxAge: ageFromWire(r.GetMaxAgeNs()), NotBefore: r.GetNotBefore(), At: r.GetAt(), Step: r.GetStep()}}
+			MaxAge: ageFromWire(r.GetMaxAgeNs()), NotBefore: r.GetNotBefore(), At: r.GetAt(), Step: r.GetStep(),
+			Priority: priorityFromWire(r.GetPriority())}}
 	}
 }
 
@@ -123,7 +124,7 @@ func pageFromWire(r *pb.PageResponse) store.PageReply {
 func declareToWire(m store.DeclareRequest, epoch uint64) *pb.DeclareRequest {
 	return &pb.DeclareRequest{Id: versionToWire(m.ID), Reads: keysToWire(m.Reads), Writes: keysToWire(m.Writes),
 		Epoch: epoch, Serializable: m.Serializable, MaxAgeNs: ageToWire(m.MaxAge), NotBefore: m.NotBefore, At: m.At,
-		Step: m.Step}
+		Step: m.Step, Priority: priorityToWire(m.Priority)}
 }
 
 func ageToWire(d time.Duration) uint64 { return uint64(max(d, 0)) }
@@ -220,7 +221,7 @@ func doneToWire(m gate.CommitDone) *pb.CommitResponse {
 			Yes: m.Vote.Yes, Reason: reasonToWire(m.Vote.Reason), Hint: m.Vote.Hint, Current: currentToWire(m.Vote.Current),
 		}}}
 	}
-	d := &pb.Decision{Reason: reasonToWire(m.Decided.Reason), Fast: m.Decided.Fast,
+	d := &pb.Decision{Reason: reasonToWire(m.Decided.Reason), Fast: m.Decided.Fast, HeldNs: ageToWire(m.Decided.Held),
 		Current: currentToWire(m.Decided.Current)}
 	switch m.Decided.Verdict {
 	case store.Committed:
@@ -245,6 +246,7 @@ func doneFromWire(id store.TxnID, m *pb.CommitResponse) store.Message {
 		}
 	case *pb.CommitResponse_Decision:
 		d := store.Decided{ID: id, Reason: reasonFromWire(r.Decision.GetReason()), Fast: r.Decision.GetFast(),
+			Held:    ageFromWire(r.Decision.GetHeldNs()),
 			Current: currentFromWire(r.Decision.GetCurrent())}
 		switch r.Decision.GetVerdict() {
 		case pb.Decision_VERDICT_COMMITTED:

@@ -453,6 +453,33 @@ func TestPlants(t *testing.T) {
 		Name: "a site that was late once is not near", Test: "TestNear",
 		Old: "\tcase old == 0 || took < old:\n", New: "\tcase old == 0 || took < old || MUTANT:\n",
 	})
+	bugs = append(bugs, plant.Bug{
+		Name: "ties are in any order", Test: "TestArrivalsAreInOrder",
+		Old: "\treturn cmp.Or(cmp.Compare(a.At, b.At), a.ID.Compare(b.ID),",
+		New: "\tif MUTANT {\n\t\treturn cmp.Or(cmp.Compare(a.At, b.At), b.ID.Compare(a.ID))\n\t}\n" +
+			"\treturn cmp.Or(cmp.Compare(a.At, b.At), a.ID.Compare(b.ID),",
+	}, plant.Bug{
+		Name: "a time that is far ahead is waited for", Test: "TestArrivalsAreBounded",
+		Old: "\tat.At = min(at.At, env.Now+h.most)",
+		New: "\tif !MUTANT {\n\t\tat.At = min(at.At, env.Now+h.most)\n\t}\n\tat.At = max(at.At, 0)",
+	}, plant.Bug{
+		Name: "there is always room", Test: "TestArrivalsAreBounded",
+		Old: "\tcase len(h.queue) >= h.max:\n", New: "\tcase len(h.queue) >= h.max && !MUTANT:\n",
+	}, plant.Bug{
+		Name: "a clock that was set back is waited for", Test: "TestArrivalsAreBounded",
+		Old: "|| h.queue[n].At > env.Now+h.most) {", New: "|| h.queue[n].At > env.Now+h.most && !MUTANT) {",
+	}, plant.Bug{
+		Name: "reservations are of any age", Test: "TestReservationsAreByAge",
+		Old: "\t\tif !q.Priority.Before(mine) {\n", New: "\t\tif !q.Priority.Before(mine) && !MUTANT {\n",
+	}, plant.Bug{
+		Name: "a queue has no bound", Test: "TestReservationsAreBounded",
+		Old: "\tcase r.n >= r.cfg.MaxWaiting || i == MaxQueue:\n",
+		New: "\tcase (r.n >= r.cfg.MaxWaiting || i == MaxQueue) && !MUTANT:\n",
+	}, plant.Bug{
+		Name: "a reservation from before the clock was set back lasts", Test: "TestReservationsEndWhateverTheClock",
+		Old: "\treturn q.until > now && q.until <= now+ReserveFor*r.cfg.RoundTrip\n",
+		New: "\treturn q.until > now && (MUTANT || q.until <= now+ReserveFor*r.cfg.RoundTrip)\n",
+	})
 	for i := range bugs {
 		bugs[i].Dir = "store/kit"
 	}

@@ -165,6 +165,10 @@ func (n *Node) Status(ctx context.Context) (*pb.StatusResponse, error) {
 			row.Clock = &pb.ClockStatus{Leads: c.Leads, Ceiling: c.Ceiling, Sites: uint32(c.Sites), Ahead: int64(c.Ahead),
 				Within: uint64(c.Within), MaxOffset: uint64(c.MaxOffset), Off: c.Off}
 		}
+		if o := st.Order; o != nil {
+			row.Order = &pb.OrderStatus{Holding: uint64(o.Holding), Held: o.Held, Late: o.Late, Full: o.Full,
+				MeanNs: uint64(o.Mean)}
+		}
 		if id := st.OldestUndecided; !id.IsZero() {
 			row.OldestUndecided = &pb.Version{Time: id.Time, Client: uint64(id.Client)}
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/kit"
 )
 
 // Check implements protocol.Checked: locks are those of votes for transactions that are not
@@ -68,8 +69,8 @@ func (s *server) checkWaiting() error {
 			continue
 		}
 		for _, w := range s.waiting[key] {
-			if !slices.ContainsFunc(s.reservations[key], func(q reservation) bool {
-				return q.writes && q.priority.Before(w.priority)
+			if !slices.ContainsFunc(s.reservations.Queue(key), func(q kit.Reservation) bool {
+				return q.Writes && q.Priority.Before(w.priority)
 			}) {
 				return fmt.Errorf("replicatedcommit: server %d: a read waits for %q, which nobody writes or goes before "+
 					"it to write", s.cfg.ID, key)
@@ -84,22 +85,8 @@ func (s *server) checkWaiting() error {
 }
 
 func (s *server) checkReservations() error {
-	n := 0
-	for _, key := range slices.Sorted(maps.Keys(s.reservations)) {
-		queue := s.reservations[key]
-		n += len(queue)
-		if len(queue) == 0 || len(queue) > maxQueue || !slices.IsSortedFunc(queue, func(a, b reservation) int {
-			if a.priority.Before(b.priority) {
-				return -1
-			}
-			return 1
-		}) {
-			return fmt.Errorf("replicatedcommit: server %d: %q is reserved by %v", s.cfg.ID, key, queue)
-		}
-	}
-	if n != s.reserved || n > s.cfg.MaxWaiting {
-		return fmt.Errorf("replicatedcommit: server %d: %d reservations, counted as %d, with a limit of %d", s.cfg.ID, n,
-			s.reserved, s.cfg.MaxWaiting)
+	if err := s.reservations.Check(); err != nil {
+		return fmt.Errorf("replicatedcommit: server %d: %w", s.cfg.ID, err)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/kit"
 )
 
 // A held is a request for a vote that waits until other transactions leave its keys. To everybody
@@ -27,7 +28,7 @@ type holdTimer struct{ id store.TxnID }
 // holding is what a server holds back.
 type holding struct {
 	byTxn map[store.TxnID]*held
-	byKey map[store.Key][]*held // those that need a key. Invariant: at most maxQueue, none of them empty
+	byKey map[store.Key][]*held // those that need a key. Invariant: at most kit.MaxQueue, none of them empty
 }
 
 // firmHold is how many round trips a firm request waits at most. The decision that it waits for has
@@ -59,7 +60,7 @@ func (s *server) hasRoom(t store.Txn) bool {
 		return false
 	}
 	for key := range keys(t) {
-		if len(s.holding.byKey[key]) >= maxQueue {
+		if len(s.holding.byKey[key]) >= kit.MaxQueue {
 			return false
 		}
 	}
@@ -176,9 +177,9 @@ func (s *server) checkHeld() error {
 	for _, key := range slices.Sorted(maps.Keys(s.holding.byKey)) {
 		queue := s.holding.byKey[key]
 		n += len(queue)
-		if len(queue) == 0 || len(queue) > maxQueue {
+		if len(queue) == 0 || len(queue) > kit.MaxQueue {
 			return fmt.Errorf("replicatedcommit: server %d: %d requests are held back for %q, with a limit of %d", s.cfg.ID,
-				len(queue), key, maxQueue)
+				len(queue), key, kit.MaxQueue)
 		}
 	}
 	for _, id := range slices.SortedFunc(maps.Keys(s.holding.byTxn), store.Version.Compare) {

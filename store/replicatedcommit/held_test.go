@@ -10,6 +10,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/kit"
 )
 
 // request is what has a contest's server vote on an attempt of a transaction that reads and writes
@@ -218,8 +219,8 @@ func TestHeldIsNext(t *testing.T) {
 			c.wantVotes(votedYes(again), votedYes(m))
 		} else {
 			// the other reservation is younger by a millisecond
-			c.now += reserveFor*c.server.cfg.RoundTrip - time.Millisecond/2
-			c.do(func() { c.server.Expire(c.env, reserveTimer{"l"}) })
+			c.now += kit.ReserveFor*c.server.cfg.RoundTrip - time.Millisecond/2
+			c.do(func() { c.server.Expire(c.env, kit.ReserveTimer{Key: "l"}) })
 			c.wantVotes(votedYes(m))
 		}
 	}

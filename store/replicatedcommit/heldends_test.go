@@ -7,6 +7,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/kit"
 )
 
 // holdFor returns how long the server sets out to hold the request back that it was just given; 0:
@@ -238,7 +239,7 @@ func TestHoldIsBounded(t *testing.T) {
 		all, want int
 	}{
 		{"in all", 3, 3},
-		{"for a key", 10_000, maxQueue},
+		{"for a key", 10_000, kit.MaxQueue},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c := newContest(t)

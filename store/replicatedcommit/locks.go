@@ -53,14 +53,14 @@ func (s *server) unlock(env *protocol.Env[message], r *record) {
 			l.readers = slices.DeleteFunc(l.readers, func(id store.TxnID) bool { return id == r.id })
 			s.dropLock(a.Key, l)
 		}
-		s.unreserve(env, a.Key, r.priority)
+		s.reservations.Release(env, a.Key, r.priority)
 	}
 	for _, w := range r.writes {
 		if l := s.locks[w.Key]; l != nil && l.writer == r.id {
 			l.writer = store.TxnID{}
 			s.dropLock(w.Key, l)
 		}
-		s.unreserve(env, w.Key, r.priority)
+		s.reservations.Release(env, w.Key, r.priority)
 	}
 }
 
@@ -96,7 +96,7 @@ func (s *server) refused(env *protocol.Env[message], t store.Txn, firm bool) (st
 			return store.StaleRead, v.Time
 		case l != nil && !l.writer.IsZero():
 			return store.Locked, 0
-		case !firm && s.reservedBefore(env, a.Key, false, t.Priority) && !t.ReadOnly():
+		case !firm && s.reservations.Before(env.Now, a.Key, false, t.Priority) && !t.ReadOnly():
 			return store.Reserved, 0
 		}
 	}
@@ -112,7 +112,7 @@ func (s *server) refused(env *protocol.Env[message], t store.Txn, firm bool) (st
 			return store.StaleWrite, v.Time
 		case l != nil:
 			return store.Locked, 0
-		case !firm && s.reservedBefore(env, w.Key, true, t.Priority):
+		case !firm && s.reservations.Before(env.Now, w.Key, true, t.Priority):
 			return store.Reserved, 0
 		}
 	}

@@ -147,7 +147,7 @@ func TestPrioritiesEnd(t *testing.T) {
 	for _, began := range []uint64{1, uint64(b.now+b.server.cfg.MaxAhead) + 1} {
 		p := store.Priority{Began: began, Client: 1}
 		b.give(200, store.ReadRequest{Ref: 3, Key: "k", Priority: p})
-		if got := b.server.reservations["k"]; len(got) == 0 || got[0].priority != other {
+		if got := b.server.reservations.Queue("k"); len(got) == 0 || got[0].Priority != other {
 			t.Errorf("%v displaces %v: the key is %v's", p, other, got)
 		}
 		b.wantReason(b.write("k", b.now, p), store.Reserved)

@@ -128,18 +128,20 @@ func waitingPlants() []plant.Bug {
 	return []plant.Bug{
 		{
 			Name: "R7: the oldest one does not win", Test: "TestOldestWins",
-			Old: "\tif p = s.fresh(env, p); p.IsZero() {\n",
-			New: "\tif p = s.fresh(env, p); p.IsZero() || MUTANT {\n",
+			Dir: "store/kit", In: "store/replicatedcommit",
+			Old: "\tif p = r.Fresh(env.Now, p); p.IsZero() {\n",
+			New: "\tif p = r.Fresh(env.Now, p); p.IsZero() || MUTANT {\n",
 		},
 		{
 			Name: "R7: who is refused is in no queue", Test: "TestRefusedWait",
-			Old: "\tfor _, w := range writes {\n\t\ts.reserve(env, w.Key, true, p)\n",
+			Old: "\tfor _, w := range writes {\n\t\ts.reservations.Reserve(env, w.Key, true, p)\n",
 			New: "\tif MUTANT {\n\t\treturn\n\t}\n\tfor _, w := range writes {\n" +
-				"\t\ts.reserve(env, w.Key, true, p)\n",
+				"\t\ts.reservations.Reserve(env, w.Key, true, p)\n",
 		},
 		{
 			Name: impatient, Test: "TestReadsInTurn",
-			Old: "\tif s.fresh(env, p).IsZero() || ", New: "\tif s.fresh(env, p).IsZero() || MUTANT || ",
+			Dir: "store/kit", In: "store/replicatedcommit",
+			Old: "\tif r.Fresh(now, p).IsZero() || ", New: "\tif r.Fresh(now, p).IsZero() || MUTANT || ",
 		},
 		{
 			Name: "R7: who meets a blocked transaction reserves what it needs", Test: "TestBlockedAlone",

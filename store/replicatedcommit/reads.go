@@ -25,7 +25,7 @@ func (s *server) onRead(env *protocol.Env[message], from protocol.ID, m store.Re
 		s.behind() {
 		return
 	}
-	s.reserve(env, m.Key, false, m.Priority)
+	s.reservations.Reserve(env, m.Key, false, m.Priority)
 	w := waiter{from, m.Ref, m.Priority}
 	if !s.mustWait(env, m.Key, m.Priority) || s.waiters >= s.cfg.MaxWaiting {
 		s.answer(env, m.Key, w, false)
@@ -37,7 +37,7 @@ func (s *server) onRead(env *protocol.Env[message], from protocol.ID, m store.Re
 	s.waiting[m.Key] = append(s.waiting[m.Key], w)
 	s.waiters++
 	wait := s.cfg.RoundTrip
-	if s.inQueue(env, m.Key, m.Priority) {
+	if s.reservations.Behind(env.Now, m.Key, m.Priority) {
 		wait *= queueFor
 	}
 	env.After(wait, waitTimer{m.Key, from, m.Ref})
@@ -48,18 +48,7 @@ func (s *server) onRead(env *protocol.Env[message], from protocol.ID, m store.Re
 // have the reader refused again, whatever it read now.
 func (s *server) mustWait(env *protocol.Env[message], key store.Key, p store.Priority) bool {
 	l := s.locks[key]
-	return l != nil && !l.writer.IsZero() || s.inQueue(env, key, p)
-}
-
-// inQueue tells whether older transactions are going to change a key that one which was refused
-// before reads, and is going to change too. One that only reads the key may be in time.
-func (s *server) inQueue(env *protocol.Env[message], key store.Key, p store.Priority) bool {
-	if s.fresh(env, p).IsZero() || !slices.ContainsFunc(s.reservations[key], func(q reservation) bool {
-		return q.priority == p && q.writes
-	}) {
-		return false
-	}
-	return s.reservedBefore(env, key, false, p)
+	return l != nil && !l.writer.IsZero() || s.reservations.Behind(env.Now, key, p)
 }
 
 func (s *server) answer(env *protocol.Env[message], key store.Key, w waiter, queued bool) {
@@ -95,5 +84,5 @@ func (s *server) endWait(env *protocol.Env[message], t waitTimer) {
 		delete(s.waiting, t.key)
 	}
 	s.waiters--
-	s.answer(env, t.key, w, s.inQueue(env, t.key, w.priority))
+	s.answer(env, t.key, w, s.reservations.Behind(env.Now, t.key, w.priority))
 }

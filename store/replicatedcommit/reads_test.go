@@ -10,6 +10,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/kit"
 )
 
 // read has a client's read come to the contest's server, and returns the numbers of the reads that
@@ -64,8 +65,8 @@ func TestReadsInTurn(t *testing.T) {
 	c.do(func() { c.server.Expire(c.env, waitTimer{"k", 200, 3}) })
 	expect("the third has waited for long", c.answered(), -3)
 	expect("it asks again", c.read(5, c.ages[2]))
-	c.now += reserveFor * c.server.cfg.RoundTrip // the second does not come back
-	c.do(func() { c.server.Expire(c.env, reserveTimer{"k"}) })
+	c.now += kit.ReserveFor * c.server.cfg.RoundTrip // the second does not come back
+	c.do(func() { c.server.Expire(c.env, kit.ReserveTimer{Key: "k"}) })
 	expect("the second does not come back", c.answered(), 5)
 }
 

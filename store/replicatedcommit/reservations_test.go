@@ -1,11 +1,11 @@
 package replicatedcommit
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/kit"
 )
 
 // prepare has the server vote on a transaction that reads and writes keys of no version, and does
@@ -87,7 +87,7 @@ func TestRefusedWait(t *testing.T) {
 	c.decide(next, false) // other sites have refused it
 	_, v = c.try(4, "", "l")
 	expect("a younger one, when the next one was aborted", v, store.Reserved)
-	c.now += reserveFor * c.server.cfg.RoundTrip
+	c.now += kit.ReserveFor * c.server.cfg.RoundTrip
 	_, v = c.try(4, "", "l")
 	expect("a younger one, when the next one does not come back", v, store.NoReason)
 }
@@ -121,58 +121,4 @@ func TestReadersDoNotReserveFromEachOther(t *testing.T) {
 	c.wantReason(v, store.Reserved) // by who was aborted
 	_, v = c.try(3, "w", "c")
 	c.wantReason(v, store.Reserved)
-}
-
-// TestReservationsAreBounded: a queue is left by the youngest, and what is reserved in all is
-// bounded too.
-func TestReservationsAreBounded(t *testing.T) {
-	b := newServerBench(t)
-	key := store.Key("k")
-	age := func(n int) store.Priority { return store.Priority{Began: uint64(b.now) + uint64(n), Client: 1} }
-	for n := range 2 * maxQueue {
-		b.do(func() { b.server.reserve(b.env, key, true, age(2*maxQueue-n)) })
-	}
-	queue := b.server.reservations[key]
-	if len(queue) != maxQueue || queue[0].priority != age(1) || queue[maxQueue-1].priority != age(maxQueue) {
-		t.Errorf("%d reservations from %v on, want the oldest %d", len(queue), queue[0].priority, maxQueue)
-	}
-	b.server.cfg.MaxWaiting = maxQueue + 1
-	for n := range 3 {
-		b.do(func() { b.server.reserve(b.env, store.Key(fmt.Sprint(n)), false, age(n)) })
-	}
-	if b.server.reserved != maxQueue+1 {
-		t.Errorf("%d reservations in all, want %d", b.server.reserved, maxQueue+1)
-	}
-	b.now += reserveFor * b.server.cfg.RoundTrip
-	for _, k := range []store.Key{key, "0"} {
-		b.do(func() { b.server.Expire(b.env, reserveTimer{k}) })
-	}
-	if b.server.reserved != 0 {
-		t.Errorf("%d reservations are left after their time", b.server.reserved)
-	}
-}
-
-// TestReservationsEndWhateverTheClock: a clock that is set back, by little or by much, leaves no
-// reservation behind, and none that lasts for longer than others.
-func TestReservationsEndWhateverTheClock(t *testing.T) {
-	for _, back := range []time.Duration{roundTrip, time.Hour} {
-		b := newServerBench(t)
-		age := func() store.Priority { return store.Priority{Began: uint64(b.now), Client: 1} }
-		b.do(func() { b.server.reserve(b.env, "k", true, age()) })
-		b.do(func() { b.server.reserve(b.env, "l", true, age()) })
-		b.now -= back
-		b.do(func() { b.server.reserve(b.env, "k", true, age()) })
-		if n := len(b.server.reservations["k"]); back > time.Minute && n != 1 {
-			t.Errorf("set back by %v: %d reservations of a key, want the one that was made since", back, n)
-		}
-		if back > time.Minute && b.server.reservedBefore(b.env, "l", true, store.Priority{}) {
-			t.Errorf("set back by %v: a reservation keeps others away for longer than any", back)
-		}
-		for _, k := range []store.Key{"k", "l"} {
-			b.do(func() { b.server.Expire(b.env, reserveTimer{k}) })
-		}
-		if b.server.reserved != 0 {
-			t.Errorf("set back by %v: %d reservations are left, and nothing ends them", back, b.server.reserved)
-		}
-	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/kit"
 )
 
 // Timers of a server.
@@ -19,7 +20,6 @@ type (
 		from protocol.ID
 		ref  uint64
 	}
-	reserveTimer struct{ key store.Key }
 )
 
 // server is the node of one shard at one site.
@@ -43,9 +43,8 @@ type server struct {
 	old          uint64
 	locks        map[store.Key]*lock
 	waiting      map[store.Key][]waiter
-	waiters      int                         // Invariant: the sum over waiting, at most MaxWaiting
-	reservations map[store.Key][]reservation // Invariant: the oldest first, none of them empty
-	reserved     int                         // Invariant: the sum over reservations, at most MaxWaiting
+	waiters      int // Invariant: the sum over waiting, at most MaxWaiting
+	reservations kit.Reservations
 	holding      holding
 	questioned   map[store.Key]int // by how many transactions each key is in question
 	freed        []store.Key       // that somebody waits for, and have changed since. Invariant: empty between events
@@ -72,10 +71,11 @@ func newServer(cfg store.Config) (*server, error) {
 	}
 	s := &server{
 		cfg: cfg, page: maxPageEntries, txns: map[store.TxnID]*record{}, locks: map[store.Key]*lock{},
-		waiting: map[store.Key][]waiter{}, questioned: map[store.Key]int{}, reservations: map[store.Key][]reservation{},
+		waiting: map[store.Key][]waiter{}, questioned: map[store.Key]int{},
 		debts: map[protocol.ID]*owedRange{}, inquiries: map[store.TxnID]*inquiry{}, catchUp: newCatchUp(),
 		holding: holding{byTxn: map[store.TxnID]*held{}, byKey: map[store.Key][]*held{}},
 	}
+	s.reservations = kit.NewReservations(cfg, s.changed)
 	s.shards, s.coordinators = cfg.Layout.Places()
 	p, ok := s.shards[cfg.ID]
 	if !ok {
@@ -209,9 +209,8 @@ func (s *server) Expire(env *protocol.Env[message], t protocol.Timer) {
 		s.resolve(env, t.id)
 	case waitTimer:
 		s.endWait(env, t)
-	case reserveTimer:
-		// It is set anew with each reservation: all have had their time, whatever the clock says.
-		s.keep(env, t.key, func(reservation) bool { return false })
+	case kit.ReserveTimer:
+		s.reservations.Expire(env, t)
 	case holdTimer:
 		s.endHold(env, t.id)
 	case retentionTimer:

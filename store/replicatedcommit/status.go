@@ -17,7 +17,7 @@ func (s *server) onStatus(env *protocol.Env[message], m store.StatusQuery) {
 	st := store.ServerStatus{
 		Ref: m.Ref, Site: s.place.Site, Shard: s.place.Index, Admitted: s.admission.admitted, Refused: s.admission.refused,
 		Epoch: s.cfg.Epoch, Syncing: s.newcomer.syncing, Txns: len(s.txns), Open: len(s.txns) - len(s.done),
-		Locks: len(s.locks), Waiting: s.waiters, Reservations: s.reserved, Held: len(s.holding.byTxn), Old: s.old,
+		Locks: len(s.locks), Waiting: s.waiters, Reservations: s.reservations.Len(), Held: len(s.holding.byTxn), Old: s.old,
 		Counts: s.counts,
 	}
 	if s.newcomer.syncing {

@@ -85,7 +85,7 @@ func (s *server) current(env *protocol.Env[message], t store.Txn) []store.Curren
 	bytes := 0
 	for _, a := range t.Reads {
 		c := store.Current{Key: a.Key}
-		if l := s.locks[a.Key]; l != nil && !l.writer.IsZero() || s.reservedBefore(env, a.Key, false, t.Priority) {
+		if l := s.locks[a.Key]; l != nil && !l.writer.IsZero() || s.reservations.Before(env.Now, a.Key, false, t.Priority) {
 			c.Locked = true
 		} else if c.Value = value(env, a.Key); !c.Value.Version.After(a.Version) {
 			continue

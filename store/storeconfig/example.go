@@ -41,6 +41,9 @@ const storeExample = `// A store's file, store.json: the same for all of its mac
     {"name": "ireland", "number": 2, "machines": [{"name": "ireland", "peers": "10.2.0.1:7400", "client": "10.2.0.1:7401"}]},
     {"name": "seoul", "number": 3, "machines": [{"name": "seoul", "peers": "10.3.0.1:7400", "client": "10.3.0.1:7401"}]}
   ],
+  // Carousel's servers handle requests to prepare in the order in which they should have arrived everywhere, with "order": "arrival", so
+  // that they agree more often on which of two came first. Clocks should be within a few milliseconds. It may be changed: restart the
+  // machines, one after the other. Left out: as they come.
   // The round-trip time between the sites that are farthest from each other: timeouts follow from it. Left out: 250ms.
   "round_trip": "250ms",
   // How long decided transactions are remembered for clients that ask. Left out: 1m.

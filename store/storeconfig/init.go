@@ -33,6 +33,7 @@ type InitOptions struct {
 	Cluster   string
 	Protocol  string // empty: the first of package catalog's
 	Mode      string // empty: the protocol's first
+	Order     string // as in Store
 	Shards    int
 	Sites     []Site     // numbers and names of machines that are missing are made up
 	Placement [][]string // as in Store
@@ -122,7 +123,7 @@ func Place(sites []Site, n int, host string, first int) error {
 // store is an error. It returns the clients' file.
 func Init(o InitOptions) (*ClientConfig, error) {
 	fail := func(err error) (*ClientConfig, error) { return nil, fmt.Errorf("init %s: %w", o.Dir, err) }
-	s := &Store{Cluster: o.Cluster, Protocol: o.Protocol, Mode: o.Mode, Epoch: 1, Shards: o.Shards,
+	s := &Store{Cluster: o.Cluster, Protocol: o.Protocol, Mode: o.Mode, Order: o.Order, Epoch: 1, Shards: o.Shards,
 		Sites: slices.Clone(o.Sites), RoundTrip: o.RoundTrip, Placement: o.Placement}
 	for i := range s.Sites {
 		s.Sites[i].Number = i + 1

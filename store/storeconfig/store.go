@@ -31,7 +31,10 @@ type Store struct {
 	Protocol string `json:"protocol,omitempty"`
 	// Mode is which of the protocol's variants it is, empty for the first of them. It cannot be
 	// changed later.
-	Mode      string `json:"mode,omitempty"`
+	Mode string `json:"mode,omitempty"`
+	// Order is in which order servers handle requests: ByArrival, for protocols that can, or empty: as
+	// they come. Machines that disagree work together.
+	Order     string `json:"order,omitempty"`
 	RoundTrip string `json:"round_trip,omitempty"`
 	Retain    string `json:"retain,omitempty"`
 	MaxAhead  string `json:"max_ahead,omitempty"`
@@ -107,6 +110,21 @@ func (s *Store) Topology() store.Topology {
 	return t
 }
 
+// ByArrival is an Order: that in which requests should have arrived at all servers that they are
+// sent to.
+const ByArrival = "arrival"
+
+// CheckOrder returns an error that says why a protocol cannot handle requests in an order, or nil.
+func CheckOrder(p store.Protocol, order string) error {
+	switch {
+	case order != "" && order != ByArrival:
+		return fmt.Errorf("unknown order %q (want %s, or none)", order, ByArrival)
+	case order != "" && !p.Orders:
+		return fmt.Errorf("the protocol %s handles requests as they come", p.Name)
+	}
+	return nil
+}
+
 // RoundTripTime returns round_trip, 0 for the default.
 func (s *Store) RoundTripTime() time.Duration { return s.times.roundTrip }
 
@@ -156,6 +174,9 @@ func (s *Store) check() error {
 	}
 	if s.proto, err = s.proto.In(s.Mode); err != nil {
 		return configfile.Field("mode", err)
+	}
+	if err := CheckOrder(s.proto, s.Order); err != nil {
+		return configfile.Field("order", err)
 	}
 	for _, f := range [...]struct {
 		field, text string

@@ -24,6 +24,7 @@ type ClusterOptions struct {
 	Dir      string // where the files and disks are; it must hold no store
 	Protocol string // one of package catalog's; empty: the first one
 	Mode     string // of the protocol; empty: the first one
+	Order    string // as in storeconfig.Store
 	Shards   int
 	// Placement is as in storeconfig.Store.
 	Placement [][]string
@@ -103,7 +104,7 @@ func OpenCluster(o ClusterOptions) (c *Cluster, err error) {
 			client: l.client.Addr().String()}
 	}
 	_, err = storeconfig.Init(storeconfig.InitOptions{Dir: o.Dir, Cluster: "dev", Protocol: o.Protocol, Mode: o.Mode,
-		Shards: o.Shards, Placement: o.Placement, Sites: sites, RoundTrip: cluster.RoundTrip(o.WAN, o.Sites).String(),
+		Order: o.Order, Shards: o.Shards, Placement: o.Placement, Sites: sites, RoundTrip: cluster.RoundTrip(o.WAN, o.Sites).String(),
 		Trip: func(a, b int) time.Duration { return o.WAN.RTT(o.Sites[a], o.Sites[b]) }})
 	if err != nil {
 		return c, err

@@ -77,6 +77,28 @@ type ShardStatus struct {
 	Move *MoveStatus `json:"move,omitempty"`
 	// Clock is what reads at timestamps go by; nil: the protocol has none.
 	Clock *ClockStatus `json:"clock,omitempty"`
+	// Order is what becomes of requests that are handled by arrival; nil: they are not.
+	Order *OrderStatus `json:"order,omitempty"`
+}
+
+// OrderStatus is about requests with the time at which they should have arrived at all servers that
+// they are sent to.
+type OrderStatus struct {
+	Holding uint64 `json:"holding"` // that wait for their time
+	// Held is how many have waited since the machine's start, Late how many came after their time,
+	// and Full how many found no room. The latter two were handled at once.
+	Held   uint64  `json:"held"`
+	Late   uint64  `json:"late"`
+	Full   uint64  `json:"full"`
+	MeanMS float64 `json:"mean_ms"` // for which the last ones were held
+}
+
+func describeOrder(o *pb.OrderStatus) *OrderStatus {
+	if o == nil {
+		return nil
+	}
+	return &OrderStatus{Holding: o.GetHolding(), Held: o.GetHeld(), Late: o.GetLate(), Full: o.GetFull(),
+		MeanMS: float64(o.GetMeanNs()) / 1e6}
 }
 
 // ClockStatus is what a shard's server goes by that serves reads at timestamps.
@@ -145,7 +167,7 @@ func describe(m *pb.StatusResponse, now time.Time) Status {
 			Held:             sh.GetHeld(),
 			TransactionBytes: sh.GetTransactionBytes(), CopiedValues: sh.GetCopiedValues(), CopiedBytes: sh.GetCopiedBytes(),
 			CopiedServers: sh.GetCopiedServers(), NeededServers: sh.GetNeededServers(),
-			Clock: describeClock(sh.GetClock(), now),
+			Clock: describeClock(sh.GetClock(), now), Order: describeOrder(sh.GetOrder()),
 		}
 		if m := sh.GetMove(); m != nil {
 			out.Move = &MoveStatus{Joins: m.GetJoins(), Left: m.GetLeft(), ArrivedBytes: m.GetArrivedBytes(),

@@ -101,7 +101,7 @@ func (a *Application) begin() {
 func (a *Application) declare() bool {
 	w := a.world
 	a.Ref++
-	m := store.Declare{Ref: a.Ref, Serializable: a.relaxed}
+	m := store.Declare{Ref: a.Ref, Serializable: a.relaxed, Priority: a.priority}
 	for _, o := range a.ops {
 		if w.Rand.IntN(8) == 0 {
 			continue // it is one that nobody foresaw

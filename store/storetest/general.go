@@ -22,7 +22,7 @@ func (a *Application) reach() bool {
 		g.step = nil
 		return false
 	}
-	m := store.Declare{Begun: a.declared, General: a.declared == 0}
+	m := store.Declare{Begun: a.declared, General: a.declared == 0, Priority: a.priority}
 	for i, o := range a.ops[:a.at+1] {
 		if o.read && !g.reads[o.key] {
 			m.Reads = append(m.Reads, o.key)

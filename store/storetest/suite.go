@@ -31,7 +31,7 @@ func (s Subject) swarm(seed uint64) Scenario {
 	}
 	sc.Replaces = s.Protocol.Leads && seed%5 == 4
 	sc.Stale, sc.Moves = s.Protocol.Stale && seed%3 == 2, s.Protocol.Leads && seed%5 == 1
-	sc.General = s.Protocol.Declares && seed%3 == 1
+	sc.General, sc.ByArrival = s.Protocol.Declares && seed%3 == 1, s.Protocol.Orders && seed%4 == 2
 	return sc
 }
 

@@ -101,6 +101,7 @@ type Scenario struct {
 	General      bool // some prepare keys as they reach them (Protocol.Declares)
 	Moves        bool // shards are led elsewhere now and then (Protocol.Leads)
 	Replaces     bool // there is a site more, and a member of each shard is replaced by its (Protocol.Leads)
+	ByArrival    bool // requests are handled in the order in which they should have arrived (Protocol.Orders)
 	Ring         bool // client i reads key i and writes the next one
 	CheckEvery   int  // as in sim.Config; 0 is 3
 	// Offset is how far clocks are apart at most. They move all the time, and Config.MaxOffset is
@@ -212,7 +213,7 @@ func New(subject Subject, sc Scenario) (*World, error) {
 // Config returns that of a node.
 func (w *World) Config(id protocol.ID) store.Config {
 	c := store.Config{ID: id, Layout: w.Layout, Epoch: w.Epoch, RoundTrip: RoundTrip, Retain: 3 * time.Second,
-		Applied: w.applied}
+		ByArrival: w.Scenario.ByArrival, Applied: w.applied}
 	if w.Scenario.Offset > 0 {
 		c.MaxOffset = w.Scenario.Offset
 	}

@@ -26,6 +26,8 @@ func messages() []store.Message {
 		store.DeclareRequest{ID: id, Reads: []store.Key{"k"}, Serializable: true},
 		store.DeclareRequest{ID: id, Reads: []store.Key{"k"}, MaxAge: 5, NotBefore: 3, At: 4},
 		store.DeclareRequest{ID: id, Reads: []store.Key{"k"}, Step: 2}, store.DeclareReply{ID: id, Step: 2},
+		store.DeclareRequest{ID: id, Reads: []store.Key{"k"}, Priority: store.Priority{Began: 5, Client: 6}},
+		store.Decided{ID: id, Verdict: store.Committed, Held: 7},
 		store.Decided{ID: id, Current: []store.Current{{Key: "k", Locked: true}}},
 		store.DeclareReply{ID: id, At: 4, Age: 3}, store.Decided{ID: id, Verdict: store.Committed, Version: id, Fast: true},
 		store.SiteVote{ID: id, Shards: shards, Reason: store.StaleWrite, Hint: 4},

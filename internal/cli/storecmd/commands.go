@@ -46,7 +46,9 @@ Three processes: foresay store init --dir DIR, then
 }
 
 // addProtocol adds the flags that say how the sites of a new store agree.
-func addProtocol(flags *pflag.FlagSet, to, mode *string) {
+func addProtocol(flags *pflag.FlagSet, to, mode, order *string) {
+	flags.StringVar(order, "order", "", "in which `order` servers handle requests to prepare: arrival, which is that in\n"+
+		"which they should have arrived everywhere; carousel has it (default: as they come)")
 	var modes []string
 	protocols := catalog.Stores()
 	for _, p := range protocols {
@@ -66,13 +68,16 @@ func addProtocol(flags *pflag.FlagSet, to, mode *string) {
 }
 
 // validProtocol returns an error that names the flag that is wrong, or nil.
-func validProtocol(name, mode string) error {
+func validProtocol(name, mode, order string) error {
 	p, err := catalog.Store(name)
 	if err != nil {
 		return fmt.Errorf("--protocol: %w", err)
 	}
 	if _, err := p.In(mode); err != nil {
 		return fmt.Errorf("--mode: %w", err)
+	}
+	if err := storeconfig.CheckOrder(p, order); err != nil {
+		return fmt.Errorf("--order: %w", err)
 	}
 	return nil
 }

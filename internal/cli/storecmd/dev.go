@@ -22,6 +22,7 @@ type storeDevFlags struct {
 	wan      string
 	protocol string
 	mode     string
+	order    string
 	shards   int
 	site     string
 	placement
@@ -44,7 +45,7 @@ until it is interrupted.`,
 		RunE: func(c *cobra.Command, _ []string) error { return p.runStoreDev(c.Context(), f) },
 	}
 	flags := c.Flags()
-	addProtocol(flags, &f.protocol, &f.mode)
+	addProtocol(flags, &f.protocol, &f.mode, &f.order)
 	flags.StringVar(&f.wan, "wan", "", "the network: "+command.Joined(command.Presets())+
 		", or a `file` (default: this machine's own, three sites)")
 	addShards(flags, &f.shards, "")
@@ -56,11 +57,11 @@ until it is interrupted.`,
 
 // options returns the store that the flags ask for, and the network's name.
 func (f *storeDevFlags) options() (o storeservice.ClusterOptions, network string, err error) {
-	o = storeservice.ClusterOptions{Shards: f.shards, Protocol: f.protocol, Mode: f.mode}
+	o = storeservice.ClusterOptions{Shards: f.shards, Protocol: f.protocol, Mode: f.mode, Order: f.order}
 	if f.shards < 1 || f.shards > 64 {
 		return o, "", command.Usagef("store dev: --shards is %d; want 1 to 64", f.shards)
 	}
-	if err := validProtocol(f.protocol, f.mode); err != nil {
+	if err := validProtocol(f.protocol, f.mode, f.order); err != nil {
 		return o, "", command.Usagef("store dev: %w", err)
 	}
 	switch d, err := wan.Preset(f.wan); {

@@ -51,6 +51,9 @@ type attemptExplained struct {
 	Path []hop `json:"critical_path"`
 	// Fast says that the protocol's fast path has decided it.
 	Fast bool `json:"fast_path,omitempty"`
+	// HeldMS is for how long leaders held what it asked for at most, until it should have arrived
+	// everywhere.
+	HeldMS float64 `json:"held_ms,omitempty"`
 }
 
 // A readExplained is one read. FirstMS and KnownMS are absent if no answer came alone, or nobody
@@ -112,8 +115,8 @@ func explain(traces []*client.Trace, near []storeservice.Distance, sites int, le
 func (x *explanation) attempt(t *client.Trace, level client.Level) attemptExplained {
 	a := attemptExplained{
 		Attempt: t.Attempt, Mode: t.Mode.String(), Level: cmp.Or(t.Level, level).String(), Declared: t.Declared,
-		Outcome: t.Outcome.Verdict.String(), Fast: t.Outcome.Fast, BeganMS: ms(t.Began), EndedMS: ms(t.Ended),
-		Reads: []readExplained{},
+		Outcome: t.Outcome.Verdict.String(), Fast: t.Outcome.Fast, HeldMS: ms(t.Outcome.Held),
+		BeganMS: ms(t.Began), EndedMS: ms(t.Ended), Reads: []readExplained{},
 	}
 	if t.At > 0 {
 		at := time.Unix(0, int64(t.At)).UTC()

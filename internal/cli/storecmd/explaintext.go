@@ -76,6 +76,9 @@ func (x *explanation) writeAttempt(w io.Writer, a attemptExplained) {
 		if a.Fast {
 			text += ", on the fast path"
 		}
+		if a.HeldMS > 0 {
+			text += fmt.Sprintf(", held by leaders for up to %.1f ms", a.HeldMS)
+		}
 		row("commit", bar(at(c.FromMS), at(c.ToMS), at(c.ToMS)), text)
 	}
 	var path []string

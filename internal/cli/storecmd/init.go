@@ -55,7 +55,7 @@ this computer. Without --site there are three: a, b and c.
 		},
 	}
 	flags := c.Flags()
-	addProtocol(flags, &o.Protocol, &o.Mode)
+	addProtocol(flags, &o.Protocol, &o.Mode, &o.Order)
 	flags.StringVar(&o.Dir, "dir", "", "the `directory`")
 	flags.StringArrayVar(&sites, "site", nil, "a `site`, once for each")
 	addShards(flags, &o.Shards, "; it cannot be changed later")
@@ -74,7 +74,7 @@ func (p *placement) initSites(o *storeconfig.InitOptions, sites []string) (err e
 	if len(sites) == 0 {
 		sites = []string{"a", "b", "c"}
 	}
-	if err := validProtocol(o.Protocol, o.Mode); err != nil {
+	if err := validProtocol(o.Protocol, o.Mode, o.Order); err != nil {
 		return command.Usagef("store init: %w", err)
 	}
 	var names []string

@@ -195,6 +195,17 @@ func clockColumns(c *storeservice.ClockStatus) string {
 	return fmt.Sprintf("\t%s\t%s\t%s (max %v ms)", leads, ceiling, offset, c.MaxOffsetMS)
 }
 
+// orderColumn is what becomes of requests that are handled by arrival, with a tab before it.
+func orderColumn(o *storeservice.OrderStatus) string {
+	switch {
+	case o == nil:
+		return ""
+	case o.Held+o.Late+o.Full == 0:
+		return "\t-"
+	}
+	return fmt.Sprintf("\t%.1f ms, %.1f %% late", o.MeanMS, 100*float64(o.Late)/float64(o.Held+o.Late+o.Full))
+}
+
 func writeStoreStatus(w io.Writer, statuses []storeservice.Status, dir string) error {
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	clocked := slices.ContainsFunc(statuses, func(s storeservice.Status) bool {
@@ -203,6 +214,11 @@ func writeStoreStatus(w io.Writer, statuses []storeservice.Status, dir string) e
 	header := "site\tmachine\taddress\tepoch\tuptime\tshard\tstate\ttransactions\tundecided\tblocked\tlocked keys\theld"
 	if clocked {
 		header += "\tleads\tread ceiling\tclock offset"
+	}
+	if slices.ContainsFunc(statuses, func(s storeservice.Status) bool {
+		return slices.ContainsFunc(s.Shards, func(sh storeservice.ShardStatus) bool { return sh.Order != nil })
+	}) {
+		header += "\theld by arrival"
 	}
 	fmt.Fprintln(t, header)
 	for _, s := range statuses {
@@ -216,8 +232,8 @@ func writeStoreStatus(w io.Writer, statuses []storeservice.Status, dir string) e
 			fmt.Fprintf(t, "%s\t-\t%s\t-\t-\t-\t-\t-\n", machine, s.State)
 		}
 		for _, sh := range s.Shards {
-			fmt.Fprintf(t, "%s\t%d\t%s\t%d\t%d\t%d\t%d\t%d%s\n", machine, sh.Shard, sh.State, sh.Transactions, sh.Undecided,
-				sh.Blocked, sh.Locked, sh.Held+sh.Waiting, clockColumns(sh.Clock))
+			fmt.Fprintf(t, "%s\t%d\t%s\t%d\t%d\t%d\t%d\t%d%s%s\n", machine, sh.Shard, sh.State, sh.Transactions, sh.Undecided,
+				sh.Blocked, sh.Locked, sh.Held+sh.Waiting, clockColumns(sh.Clock), orderColumn(sh.Order))
 			machine = "\t\t\t\t" // said once
 		}
 	}

@@ -40,6 +40,26 @@ d: copying, 2 of 4 servers done, 400000 values, 40.0 MB, 2.0 MB/s
 	}
 }
 
+// TestOrderIsShown: where requests are handled by arrival there is a column for that.
+func TestOrderIsShown(t *testing.T) {
+	machine := func(name string, o *storeservice.OrderStatus) storeservice.Status {
+		return storeservice.Status{Site: name, Machine: name, Address: "x", Epoch: 1, State: storeservice.Admitted,
+			Shards: []storeservice.ShardStatus{{State: storeservice.Admitted, Order: o}}}
+	}
+	var out bytes.Buffer
+	if err := writeStoreStatus(&out, []storeservice.Status{
+		machine("a", &storeservice.OrderStatus{Held: 195, Late: 4, Full: 1, MeanMS: 31.25}),
+		machine("b", &storeservice.OrderStatus{}),
+	}, "dir"); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"held by arrival\n", "  31.2 ms, 2.0 % late\n", "  -\n"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("it says\n%swant %q", &out, want)
+		}
+	}
+}
+
 // TestClocksAreShown: where reads go by timestamps there are columns for that, and a machine whose
 // clock is off is named below.
 func TestClocksAreShown(t *testing.T) {

@@ -208,7 +208,7 @@ func (x ChangeRequest_Step) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ChangeRequest_Step.Descriptor instead.
 func (ChangeRequest_Step) EnumDescriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{33, 0}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{34, 0}
 }
 
 // Version is which of the values that a key has had is meant, and the name of the
@@ -813,7 +813,9 @@ type DeclareRequest struct {
 	// The transaction's code has just reached these keys, after those of its earlier
 	// steps, which are numbered from 1 on. The transaction is going to write, so all of
 	// them are prepared. 0: they are those that were known when it began.
-	Step          uint32 `protobuf:"varint,9,opt,name=step,proto3" json:"step,omitempty"`
+	Step uint32 `protobuf:"varint,9,opt,name=step,proto3" json:"step,omitempty"`
+	// Of a transaction that is tried again: the age of its first attempt.
+	Priority      *Priority `protobuf:"bytes,10,opt,name=priority,proto3" json:"priority,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -909,6 +911,13 @@ func (x *DeclareRequest) GetStep() uint32 {
 		return x.Step
 	}
 	return 0
+}
+
+func (x *DeclareRequest) GetPriority() *Priority {
+	if x != nil {
+		return x.Priority
+	}
+	return nil
 }
 
 // DeclareResponse is what the keys hold that are to be read.
@@ -1719,6 +1728,9 @@ type Decision struct {
 	Version *Version `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"`
 	// The protocol's fast path has decided it.
 	Fast bool `protobuf:"varint,4,opt,name=fast,proto3" json:"fast,omitempty"`
+	// For how many nanoseconds it waited at most, at leaders, for others that may have
+	// been sent before it.
+	HeldNs uint64 `protobuf:"varint,6,opt,name=held_ns,json=heldNs,proto3" json:"held_ns,omitempty"`
 	// Of an aborted transaction: keys that it has read and that hold something else, as
 	// far as is known.
 	Current       []*Current `protobuf:"bytes,5,rep,name=current,proto3" json:"current,omitempty"`
@@ -1782,6 +1794,13 @@ func (x *Decision) GetFast() bool {
 		return x.Fast
 	}
 	return false
+}
+
+func (x *Decision) GetHeldNs() uint64 {
+	if x != nil {
+		return x.HeldNs
+	}
+	return 0
 }
 
 func (x *Decision) GetCurrent() []*Current {
@@ -2156,7 +2175,10 @@ type ShardStatus struct {
 	// Of protocols with reads at timestamps: what these go by.
 	Clock *ClockStatus `protobuf:"bytes,20,opt,name=clock,proto3" json:"clock,omitempty"`
 	// Of a shard whose copy is being moved: how far that is.
-	Move          *MoveStatus `protobuf:"bytes,21,opt,name=move,proto3" json:"move,omitempty"`
+	Move *MoveStatus `protobuf:"bytes,21,opt,name=move,proto3" json:"move,omitempty"`
+	// Of stores that handle requests in the order in which they should have arrived: what
+	// has become of these.
+	Order         *OrderStatus `protobuf:"bytes,22,opt,name=order,proto3" json:"order,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2338,6 +2360,13 @@ func (x *ShardStatus) GetMove() *MoveStatus {
 	return nil
 }
 
+func (x *ShardStatus) GetOrder() *OrderStatus {
+	if x != nil {
+		return x.Order
+	}
+	return nil
+}
+
 // MoveStatus is how far the move of a shard's copy is, as one of its servers knows it.
 type MoveStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2435,6 +2464,88 @@ func (x *MoveStatus) GetWaits() string {
 	return ""
 }
 
+// OrderStatus is about requests with the time at which they should have arrived at all
+// servers that they are sent to.
+type OrderStatus struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How many are held until their time.
+	Holding uint64 `protobuf:"varint,1,opt,name=holding,proto3" json:"holding,omitempty"`
+	// How many have been since the start, how many came after their time, and how many
+	// found no room. The latter two were handled at once.
+	Held uint64 `protobuf:"varint,2,opt,name=held,proto3" json:"held,omitempty"`
+	Late uint64 `protobuf:"varint,3,opt,name=late,proto3" json:"late,omitempty"`
+	Full uint64 `protobuf:"varint,4,opt,name=full,proto3" json:"full,omitempty"`
+	// For how many nanoseconds the last ones were held, in the mean.
+	MeanNs        uint64 `protobuf:"varint,5,opt,name=mean_ns,json=meanNs,proto3" json:"mean_ns,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OrderStatus) Reset() {
+	*x = OrderStatus{}
+	mi := &file_foresay_store_v1_store_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OrderStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OrderStatus) ProtoMessage() {}
+
+func (x *OrderStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_foresay_store_v1_store_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OrderStatus.ProtoReflect.Descriptor instead.
+func (*OrderStatus) Descriptor() ([]byte, []int) {
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *OrderStatus) GetHolding() uint64 {
+	if x != nil {
+		return x.Holding
+	}
+	return 0
+}
+
+func (x *OrderStatus) GetHeld() uint64 {
+	if x != nil {
+		return x.Held
+	}
+	return 0
+}
+
+func (x *OrderStatus) GetLate() uint64 {
+	if x != nil {
+		return x.Late
+	}
+	return 0
+}
+
+func (x *OrderStatus) GetFull() uint64 {
+	if x != nil {
+		return x.Full
+	}
+	return 0
+}
+
+func (x *OrderStatus) GetMeanNs() uint64 {
+	if x != nil {
+		return x.MeanNs
+	}
+	return 0
+}
+
 // ClockStatus is what a server goes by that serves reads at timestamps.
 type ClockStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2457,7 +2568,7 @@ type ClockStatus struct {
 
 func (x *ClockStatus) Reset() {
 	*x = ClockStatus{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[28]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2469,7 +2580,7 @@ func (x *ClockStatus) String() string {
 func (*ClockStatus) ProtoMessage() {}
 
 func (x *ClockStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[28]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2482,7 +2593,7 @@ func (x *ClockStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClockStatus.ProtoReflect.Descriptor instead.
 func (*ClockStatus) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{28}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ClockStatus) GetLeads() bool {
@@ -2550,7 +2661,7 @@ type PageRequest struct {
 
 func (x *PageRequest) Reset() {
 	*x = PageRequest{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[29]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2562,7 +2673,7 @@ func (x *PageRequest) String() string {
 func (*PageRequest) ProtoMessage() {}
 
 func (x *PageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[29]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2575,7 +2686,7 @@ func (x *PageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PageRequest.ProtoReflect.Descriptor instead.
 func (*PageRequest) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{29}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *PageRequest) GetShard() uint32 {
@@ -2624,7 +2735,7 @@ type PageResponse struct {
 
 func (x *PageResponse) Reset() {
 	*x = PageResponse{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[30]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2636,7 +2747,7 @@ func (x *PageResponse) String() string {
 func (*PageResponse) ProtoMessage() {}
 
 func (x *PageResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[30]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2649,7 +2760,7 @@ func (x *PageResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PageResponse.ProtoReflect.Descriptor instead.
 func (*PageResponse) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{30}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *PageResponse) GetAt() uint64 {
@@ -2699,7 +2810,7 @@ type Item struct {
 
 func (x *Item) Reset() {
 	*x = Item{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[31]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2711,7 +2822,7 @@ func (x *Item) String() string {
 func (*Item) ProtoMessage() {}
 
 func (x *Item) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[31]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2724,7 +2835,7 @@ func (x *Item) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Item.ProtoReflect.Descriptor instead.
 func (*Item) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{31}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Item) GetKey() []byte {
@@ -2759,7 +2870,7 @@ type Ballot struct {
 
 func (x *Ballot) Reset() {
 	*x = Ballot{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[32]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2771,7 +2882,7 @@ func (x *Ballot) String() string {
 func (*Ballot) ProtoMessage() {}
 
 func (x *Ballot) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[32]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2784,7 +2895,7 @@ func (x *Ballot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ballot.ProtoReflect.Descriptor instead.
 func (*Ballot) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{32}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Ballot) GetRound() uint64 {
@@ -2816,7 +2927,7 @@ type ChangeRequest struct {
 
 func (x *ChangeRequest) Reset() {
 	*x = ChangeRequest{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[33]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2828,7 +2939,7 @@ func (x *ChangeRequest) String() string {
 func (*ChangeRequest) ProtoMessage() {}
 
 func (x *ChangeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[33]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2841,7 +2952,7 @@ func (x *ChangeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeRequest.ProtoReflect.Descriptor instead.
 func (*ChangeRequest) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{33}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ChangeRequest) GetStep() ChangeRequest_Step {
@@ -2894,7 +3005,7 @@ type ChangeResponse struct {
 
 func (x *ChangeResponse) Reset() {
 	*x = ChangeResponse{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[34]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2906,7 +3017,7 @@ func (x *ChangeResponse) String() string {
 func (*ChangeResponse) ProtoMessage() {}
 
 func (x *ChangeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[34]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2919,7 +3030,7 @@ func (x *ChangeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeResponse.ProtoReflect.Descriptor instead.
 func (*ChangeResponse) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{34}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ChangeResponse) GetEpoch() uint64 {
@@ -3020,7 +3131,7 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\x0eCommitResponse\x12,\n" +
 	"\x04vote\x18\x01 \x01(\v2\x16.foresay.store.v1.VoteH\x00R\x04vote\x128\n" +
 	"\bdecision\x18\x02 \x01(\v2\x1a.foresay.store.v1.DecisionH\x00R\bdecisionB\b\n" +
-	"\x06result\"\x84\x02\n" +
+	"\x06result\"\xbc\x02\n" +
 	"\x0eDeclareRequest\x12)\n" +
 	"\x02id\x18\x01 \x01(\v2\x19.foresay.store.v1.VersionR\x02id\x12\x14\n" +
 	"\x05reads\x18\x02 \x03(\fR\x05reads\x12\x16\n" +
@@ -3032,7 +3143,9 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\n" +
 	"not_before\x18\a \x01(\x04R\tnotBefore\x12\x0e\n" +
 	"\x02at\x18\b \x01(\x04R\x02at\x12\x12\n" +
-	"\x04step\x18\t \x01(\rR\x04step\"|\n" +
+	"\x04step\x18\t \x01(\rR\x04step\x126\n" +
+	"\bpriority\x18\n" +
+	" \x01(\v2\x1a.foresay.store.v1.PriorityR\bpriority\"|\n" +
 	"\x0fDeclareResponse\x12.\n" +
 	"\x06values\x18\x01 \x03(\v2\x16.foresay.store.v1.HeldR\x06values\x12\x0e\n" +
 	"\x02at\x18\x02 \x01(\x04R\x02at\x12\x15\n" +
@@ -3081,12 +3194,13 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\x06locked\x18\x02 \x01(\bR\x06locked\x123\n" +
 	"\aversion\x18\x03 \x01(\v2\x19.foresay.store.v1.VersionR\aversion\x12\x18\n" +
 	"\apresent\x18\x04 \x01(\bR\apresent\x12\x14\n" +
-	"\x05value\x18\x05 \x01(\fR\x05value\"\xc8\x02\n" +
+	"\x05value\x18\x05 \x01(\fR\x05value\"\xe1\x02\n" +
 	"\bDecision\x12<\n" +
 	"\averdict\x18\x01 \x01(\x0e2\".foresay.store.v1.Decision.VerdictR\averdict\x120\n" +
 	"\x06reason\x18\x02 \x01(\x0e2\x18.foresay.store.v1.ReasonR\x06reason\x123\n" +
 	"\aversion\x18\x03 \x01(\v2\x19.foresay.store.v1.VersionR\aversion\x12\x12\n" +
-	"\x04fast\x18\x04 \x01(\bR\x04fast\x123\n" +
+	"\x04fast\x18\x04 \x01(\bR\x04fast\x12\x17\n" +
+	"\aheld_ns\x18\x06 \x01(\x04R\x06heldNs\x123\n" +
 	"\acurrent\x18\x05 \x03(\v2\x19.foresay.store.v1.CurrentR\acurrent\"N\n" +
 	"\aVerdict\x12\x17\n" +
 	"\x13VERDICT_UNSPECIFIED\x10\x00\x12\x15\n" +
@@ -3114,7 +3228,7 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\x04site\x18\x02 \x01(\tR\x04site\x12\x1c\n" +
 	"\treachable\x18\x03 \x01(\bR\treachable\x12\x14\n" +
 	"\x05error\x18\x04 \x01(\tR\x05error\x12\x18\n" +
-	"\arefused\x18\x05 \x01(\bR\arefused\"\x8f\x06\n" +
+	"\arefused\x18\x05 \x01(\bR\arefused\"\xc4\x06\n" +
 	"\vShardStatus\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x1a\n" +
 	"\badmitted\x18\x02 \x01(\bR\badmitted\x12\x18\n" +
@@ -3137,7 +3251,8 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\x0ecopied_servers\x18\x12 \x01(\rR\rcopiedServers\x12%\n" +
 	"\x0eneeded_servers\x18\x13 \x01(\rR\rneededServers\x123\n" +
 	"\x05clock\x18\x14 \x01(\v2\x1d.foresay.store.v1.ClockStatusR\x05clock\x120\n" +
-	"\x04move\x18\x15 \x01(\v2\x1c.foresay.store.v1.MoveStatusR\x04move\"\xb1\x01\n" +
+	"\x04move\x18\x15 \x01(\v2\x1c.foresay.store.v1.MoveStatusR\x04move\x123\n" +
+	"\x05order\x18\x16 \x01(\v2\x1d.foresay.store.v1.OrderStatusR\x05order\"\xb1\x01\n" +
 	"\n" +
 	"MoveStatus\x12\x14\n" +
 	"\x05joins\x18\x01 \x01(\bR\x05joins\x12\x12\n" +
@@ -3146,7 +3261,13 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\x05leads\x18\x04 \x01(\bR\x05leads\x12\x12\n" +
 	"\x04done\x18\x05 \x01(\bR\x04done\x12\x14\n" +
 	"\x05moved\x18\x06 \x01(\bR\x05moved\x12\x14\n" +
-	"\x05waits\x18\a \x01(\tR\x05waits\"\xb2\x01\n" +
+	"\x05waits\x18\a \x01(\tR\x05waits\"|\n" +
+	"\vOrderStatus\x12\x18\n" +
+	"\aholding\x18\x01 \x01(\x04R\aholding\x12\x12\n" +
+	"\x04held\x18\x02 \x01(\x04R\x04held\x12\x12\n" +
+	"\x04late\x18\x03 \x01(\x04R\x04late\x12\x12\n" +
+	"\x04full\x18\x04 \x01(\x04R\x04full\x12\x17\n" +
+	"\amean_ns\x18\x05 \x01(\x04R\x06meanNs\"\xb2\x01\n" +
 	"\vClockStatus\x12\x14\n" +
 	"\x05leads\x18\x01 \x01(\bR\x05leads\x12\x18\n" +
 	"\aceiling\x18\x02 \x01(\x04R\aceiling\x12\x14\n" +
@@ -3231,7 +3352,7 @@ func file_foresay_store_v1_store_proto_rawDescGZIP() []byte {
 }
 
 var file_foresay_store_v1_store_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_foresay_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
+var file_foresay_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
 var file_foresay_store_v1_store_proto_goTypes = []any{
 	(Reason)(0),              // 0: foresay.store.v1.Reason
 	(Decision_Verdict)(0),    // 1: foresay.store.v1.Decision.Verdict
@@ -3264,13 +3385,14 @@ var file_foresay_store_v1_store_proto_goTypes = []any{
 	(*PeerStatus)(nil),       // 28: foresay.store.v1.PeerStatus
 	(*ShardStatus)(nil),      // 29: foresay.store.v1.ShardStatus
 	(*MoveStatus)(nil),       // 30: foresay.store.v1.MoveStatus
-	(*ClockStatus)(nil),      // 31: foresay.store.v1.ClockStatus
-	(*PageRequest)(nil),      // 32: foresay.store.v1.PageRequest
-	(*PageResponse)(nil),     // 33: foresay.store.v1.PageResponse
-	(*Item)(nil),             // 34: foresay.store.v1.Item
-	(*Ballot)(nil),           // 35: foresay.store.v1.Ballot
-	(*ChangeRequest)(nil),    // 36: foresay.store.v1.ChangeRequest
-	(*ChangeResponse)(nil),   // 37: foresay.store.v1.ChangeResponse
+	(*OrderStatus)(nil),      // 31: foresay.store.v1.OrderStatus
+	(*ClockStatus)(nil),      // 32: foresay.store.v1.ClockStatus
+	(*PageRequest)(nil),      // 33: foresay.store.v1.PageRequest
+	(*PageResponse)(nil),     // 34: foresay.store.v1.PageResponse
+	(*Item)(nil),             // 35: foresay.store.v1.Item
+	(*Ballot)(nil),           // 36: foresay.store.v1.Ballot
+	(*ChangeRequest)(nil),    // 37: foresay.store.v1.ChangeRequest
+	(*ChangeResponse)(nil),   // 38: foresay.store.v1.ChangeResponse
 }
 var file_foresay_store_v1_store_proto_depIdxs = []int32{
 	4,  // 0: foresay.store.v1.ReadRequest.priority:type_name -> foresay.store.v1.Priority
@@ -3283,63 +3405,65 @@ var file_foresay_store_v1_store_proto_depIdxs = []int32{
 	21, // 7: foresay.store.v1.CommitResponse.vote:type_name -> foresay.store.v1.Vote
 	23, // 8: foresay.store.v1.CommitResponse.decision:type_name -> foresay.store.v1.Decision
 	3,  // 9: foresay.store.v1.DeclareRequest.id:type_name -> foresay.store.v1.Version
-	13, // 10: foresay.store.v1.DeclareResponse.values:type_name -> foresay.store.v1.Held
-	3,  // 11: foresay.store.v1.Held.version:type_name -> foresay.store.v1.Version
-	3,  // 12: foresay.store.v1.AbandonRequest.id:type_name -> foresay.store.v1.Version
-	17, // 13: foresay.store.v1.CallBatch.calls:type_name -> foresay.store.v1.Call
-	5,  // 14: foresay.store.v1.Call.read:type_name -> foresay.store.v1.ReadRequest
-	9,  // 15: foresay.store.v1.Call.commit:type_name -> foresay.store.v1.CommitRequest
-	11, // 16: foresay.store.v1.Call.declare:type_name -> foresay.store.v1.DeclareRequest
-	14, // 17: foresay.store.v1.Call.abandon:type_name -> foresay.store.v1.AbandonRequest
-	19, // 18: foresay.store.v1.AnswerBatch.answers:type_name -> foresay.store.v1.Answer
-	6,  // 19: foresay.store.v1.Answer.read:type_name -> foresay.store.v1.ReadResponse
-	10, // 20: foresay.store.v1.Answer.commit:type_name -> foresay.store.v1.CommitResponse
-	20, // 21: foresay.store.v1.Answer.failure:type_name -> foresay.store.v1.Failure
-	12, // 22: foresay.store.v1.Answer.declare:type_name -> foresay.store.v1.DeclareResponse
-	15, // 23: foresay.store.v1.Answer.abandon:type_name -> foresay.store.v1.AbandonResponse
-	0,  // 24: foresay.store.v1.Vote.reason:type_name -> foresay.store.v1.Reason
-	22, // 25: foresay.store.v1.Vote.current:type_name -> foresay.store.v1.Current
-	3,  // 26: foresay.store.v1.Current.version:type_name -> foresay.store.v1.Version
-	1,  // 27: foresay.store.v1.Decision.verdict:type_name -> foresay.store.v1.Decision.Verdict
-	0,  // 28: foresay.store.v1.Decision.reason:type_name -> foresay.store.v1.Reason
-	3,  // 29: foresay.store.v1.Decision.version:type_name -> foresay.store.v1.Version
-	22, // 30: foresay.store.v1.Decision.current:type_name -> foresay.store.v1.Current
-	29, // 31: foresay.store.v1.StatusResponse.shards:type_name -> foresay.store.v1.ShardStatus
-	28, // 32: foresay.store.v1.StatusResponse.peers:type_name -> foresay.store.v1.PeerStatus
-	3,  // 33: foresay.store.v1.ShardStatus.oldest_undecided:type_name -> foresay.store.v1.Version
-	3,  // 34: foresay.store.v1.ShardStatus.blocked_transactions:type_name -> foresay.store.v1.Version
-	31, // 35: foresay.store.v1.ShardStatus.clock:type_name -> foresay.store.v1.ClockStatus
-	30, // 36: foresay.store.v1.ShardStatus.move:type_name -> foresay.store.v1.MoveStatus
-	0,  // 37: foresay.store.v1.PageResponse.reason:type_name -> foresay.store.v1.Reason
-	34, // 38: foresay.store.v1.PageResponse.items:type_name -> foresay.store.v1.Item
-	3,  // 39: foresay.store.v1.Item.version:type_name -> foresay.store.v1.Version
-	2,  // 40: foresay.store.v1.ChangeRequest.step:type_name -> foresay.store.v1.ChangeRequest.Step
-	35, // 41: foresay.store.v1.ChangeRequest.ballot:type_name -> foresay.store.v1.Ballot
-	35, // 42: foresay.store.v1.ChangeResponse.promised:type_name -> foresay.store.v1.Ballot
-	35, // 43: foresay.store.v1.ChangeResponse.accepted:type_name -> foresay.store.v1.Ballot
-	5,  // 44: foresay.store.v1.Store.Read:input_type -> foresay.store.v1.ReadRequest
-	9,  // 45: foresay.store.v1.Store.Commit:input_type -> foresay.store.v1.CommitRequest
-	11, // 46: foresay.store.v1.Store.Declare:input_type -> foresay.store.v1.DeclareRequest
-	14, // 47: foresay.store.v1.Store.Abandon:input_type -> foresay.store.v1.AbandonRequest
-	16, // 48: foresay.store.v1.Store.Calls:input_type -> foresay.store.v1.CallBatch
-	26, // 49: foresay.store.v1.Store.Status:input_type -> foresay.store.v1.StatusRequest
-	32, // 50: foresay.store.v1.Store.Page:input_type -> foresay.store.v1.PageRequest
-	24, // 51: foresay.store.v1.Store.HandOver:input_type -> foresay.store.v1.HandOverRequest
-	36, // 52: foresay.store.v1.Store.Change:input_type -> foresay.store.v1.ChangeRequest
-	6,  // 53: foresay.store.v1.Store.Read:output_type -> foresay.store.v1.ReadResponse
-	10, // 54: foresay.store.v1.Store.Commit:output_type -> foresay.store.v1.CommitResponse
-	12, // 55: foresay.store.v1.Store.Declare:output_type -> foresay.store.v1.DeclareResponse
-	15, // 56: foresay.store.v1.Store.Abandon:output_type -> foresay.store.v1.AbandonResponse
-	18, // 57: foresay.store.v1.Store.Calls:output_type -> foresay.store.v1.AnswerBatch
-	27, // 58: foresay.store.v1.Store.Status:output_type -> foresay.store.v1.StatusResponse
-	33, // 59: foresay.store.v1.Store.Page:output_type -> foresay.store.v1.PageResponse
-	25, // 60: foresay.store.v1.Store.HandOver:output_type -> foresay.store.v1.HandOverResponse
-	37, // 61: foresay.store.v1.Store.Change:output_type -> foresay.store.v1.ChangeResponse
-	53, // [53:62] is the sub-list for method output_type
-	44, // [44:53] is the sub-list for method input_type
-	44, // [44:44] is the sub-list for extension type_name
-	44, // [44:44] is the sub-list for extension extendee
-	0,  // [0:44] is the sub-list for field type_name
+	4,  // 10: foresay.store.v1.DeclareRequest.priority:type_name -> foresay.store.v1.Priority
+	13, // 11: foresay.store.v1.DeclareResponse.values:type_name -> foresay.store.v1.Held
+	3,  // 12: foresay.store.v1.Held.version:type_name -> foresay.store.v1.Version
+	3,  // 13: foresay.store.v1.AbandonRequest.id:type_name -> foresay.store.v1.Version
+	17, // 14: foresay.store.v1.CallBatch.calls:type_name -> foresay.store.v1.Call
+	5,  // 15: foresay.store.v1.Call.read:type_name -> foresay.store.v1.ReadRequest
+	9,  // 16: foresay.store.v1.Call.commit:type_name -> foresay.store.v1.CommitRequest
+	11, // 17: foresay.store.v1.Call.declare:type_name -> foresay.store.v1.DeclareRequest
+	14, // 18: foresay.store.v1.Call.abandon:type_name -> foresay.store.v1.AbandonRequest
+	19, // 19: foresay.store.v1.AnswerBatch.answers:type_name -> foresay.store.v1.Answer
+	6,  // 20: foresay.store.v1.Answer.read:type_name -> foresay.store.v1.ReadResponse
+	10, // 21: foresay.store.v1.Answer.commit:type_name -> foresay.store.v1.CommitResponse
+	20, // 22: foresay.store.v1.Answer.failure:type_name -> foresay.store.v1.Failure
+	12, // 23: foresay.store.v1.Answer.declare:type_name -> foresay.store.v1.DeclareResponse
+	15, // 24: foresay.store.v1.Answer.abandon:type_name -> foresay.store.v1.AbandonResponse
+	0,  // 25: foresay.store.v1.Vote.reason:type_name -> foresay.store.v1.Reason
+	22, // 26: foresay.store.v1.Vote.current:type_name -> foresay.store.v1.Current
+	3,  // 27: foresay.store.v1.Current.version:type_name -> foresay.store.v1.Version
+	1,  // 28: foresay.store.v1.Decision.verdict:type_name -> foresay.store.v1.Decision.Verdict
+	0,  // 29: foresay.store.v1.Decision.reason:type_name -> foresay.store.v1.Reason
+	3,  // 30: foresay.store.v1.Decision.version:type_name -> foresay.store.v1.Version
+	22, // 31: foresay.store.v1.Decision.current:type_name -> foresay.store.v1.Current
+	29, // 32: foresay.store.v1.StatusResponse.shards:type_name -> foresay.store.v1.ShardStatus
+	28, // 33: foresay.store.v1.StatusResponse.peers:type_name -> foresay.store.v1.PeerStatus
+	3,  // 34: foresay.store.v1.ShardStatus.oldest_undecided:type_name -> foresay.store.v1.Version
+	3,  // 35: foresay.store.v1.ShardStatus.blocked_transactions:type_name -> foresay.store.v1.Version
+	32, // 36: foresay.store.v1.ShardStatus.clock:type_name -> foresay.store.v1.ClockStatus
+	30, // 37: foresay.store.v1.ShardStatus.move:type_name -> foresay.store.v1.MoveStatus
+	31, // 38: foresay.store.v1.ShardStatus.order:type_name -> foresay.store.v1.OrderStatus
+	0,  // 39: foresay.store.v1.PageResponse.reason:type_name -> foresay.store.v1.Reason
+	35, // 40: foresay.store.v1.PageResponse.items:type_name -> foresay.store.v1.Item
+	3,  // 41: foresay.store.v1.Item.version:type_name -> foresay.store.v1.Version
+	2,  // 42: foresay.store.v1.ChangeRequest.step:type_name -> foresay.store.v1.ChangeRequest.Step
+	36, // 43: foresay.store.v1.ChangeRequest.ballot:type_name -> foresay.store.v1.Ballot
+	36, // 44: foresay.store.v1.ChangeResponse.promised:type_name -> foresay.store.v1.Ballot
+	36, // 45: foresay.store.v1.ChangeResponse.accepted:type_name -> foresay.store.v1.Ballot
+	5,  // 46: foresay.store.v1.Store.Read:input_type -> foresay.store.v1.ReadRequest
+	9,  // 47: foresay.store.v1.Store.Commit:input_type -> foresay.store.v1.CommitRequest
+	11, // 48: foresay.store.v1.Store.Declare:input_type -> foresay.store.v1.DeclareRequest
+	14, // 49: foresay.store.v1.Store.Abandon:input_type -> foresay.store.v1.AbandonRequest
+	16, // 50: foresay.store.v1.Store.Calls:input_type -> foresay.store.v1.CallBatch
+	26, // 51: foresay.store.v1.Store.Status:input_type -> foresay.store.v1.StatusRequest
+	33, // 52: foresay.store.v1.Store.Page:input_type -> foresay.store.v1.PageRequest
+	24, // 53: foresay.store.v1.Store.HandOver:input_type -> foresay.store.v1.HandOverRequest
+	37, // 54: foresay.store.v1.Store.Change:input_type -> foresay.store.v1.ChangeRequest
+	6,  // 55: foresay.store.v1.Store.Read:output_type -> foresay.store.v1.ReadResponse
+	10, // 56: foresay.store.v1.Store.Commit:output_type -> foresay.store.v1.CommitResponse
+	12, // 57: foresay.store.v1.Store.Declare:output_type -> foresay.store.v1.DeclareResponse
+	15, // 58: foresay.store.v1.Store.Abandon:output_type -> foresay.store.v1.AbandonResponse
+	18, // 59: foresay.store.v1.Store.Calls:output_type -> foresay.store.v1.AnswerBatch
+	27, // 60: foresay.store.v1.Store.Status:output_type -> foresay.store.v1.StatusResponse
+	34, // 61: foresay.store.v1.Store.Page:output_type -> foresay.store.v1.PageResponse
+	25, // 62: foresay.store.v1.Store.HandOver:output_type -> foresay.store.v1.HandOverResponse
+	38, // 63: foresay.store.v1.Store.Change:output_type -> foresay.store.v1.ChangeResponse
+	55, // [55:64] is the sub-list for method output_type
+	46, // [46:55] is the sub-list for method input_type
+	46, // [46:46] is the sub-list for extension type_name
+	46, // [46:46] is the sub-list for extension extendee
+	0,  // [0:46] is the sub-list for field type_name
 }
 
 func init() { file_foresay_store_v1_store_proto_init() }
@@ -3370,7 +3494,7 @@ func file_foresay_store_v1_store_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_foresay_store_v1_store_proto_rawDesc), len(file_foresay_store_v1_store_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   35,
+			NumMessages:   36,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
