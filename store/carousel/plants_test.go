@@ -186,8 +186,8 @@ func endPlants() []plant.Bug {
 	return []plant.Bug{
 		{
 			Name: "C8: a prepare that comes after the end is put on a list", Test: "TestScenarios/fast/4-zombie",
-			Old: "s.list.recovering != 0 || s.state.knows(m.Part) ||",
-			New: "s.list.recovering != 0 || s.state.knows(m.Part) && !MUTANT ||",
+			Old: "s.list.recovering != 0 || s.state.knows(m.Part) {",
+			New: "s.list.recovering != 0 || s.state.knows(m.Part) && !MUTANT {",
 		},
 		{
 			Name: "C10: an abort undoes a commit request that is on record", Test: "TestRecords",
@@ -251,7 +251,8 @@ func endPlants() []plant.Bug {
 		},
 		{
 			Name: "a further part is refused as ahead", Test: "TestRefuses",
-			Old: "&& !s.hasPart(m.Part.ID):", New: "&& (!s.hasPart(m.Part.ID) || MUTANT):",
+			Old: "s.cfg.MaxAhead, 0)) && !s.hasPart(m.Part.ID):",
+			New: "s.cfg.MaxAhead, 0)) && (!s.hasPart(m.Part.ID) || MUTANT):",
 		},
 	}
 }
