@@ -328,7 +328,7 @@ func partPlants() []plant.Bug {
 			Old: "\t\tcase s.locks.writes(r.Key):\n", New: "\t\tcase s.locks.writes(r.Key) && !MUTANT:\n",
 		},
 		{
-			Name: "C4: a check passes what has changed", Test: "TestChecks", Tests: []string{"TestBasicNotices/269"},
+			Name: "C4: a check passes what has changed", Test: "TestChecks", Tests: []string{"TestBasicNotices/530"},
 			Old: "\t\tcase s.values.Newest(keys, r.Key).Version != r.Version:\n\t\t\treturn store.StaleRead\n",
 			New: "\t\tcase s.values.Newest(keys, r.Key).Version != r.Version && !MUTANT:\n\t\t\treturn store.StaleRead\n",
 		},
