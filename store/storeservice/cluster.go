@@ -106,7 +106,7 @@ func OpenCluster(o ClusterOptions) (c *Cluster, err error) {
 	_, err = storeconfig.Init(storeconfig.InitOptions{Dir: o.Dir, Cluster: "dev", Protocol: o.Protocol, Mode: o.Mode,
 		Order: o.Order, Shards: o.Shards, Placement: o.Placement, Sites: sites,
 		RoundTrip: cluster.RoundTrip(o.WAN, o.Sites).String(),
-		Trip: func(a, b int) time.Duration { return o.WAN.RTT(o.Sites[a], o.Sites[b]) }})
+		Trip:      func(a, b int) time.Duration { return o.WAN.RTT(o.Sites[a], o.Sites[b]) }})
 	if err != nil {
 		return c, err
 	}
