@@ -223,6 +223,12 @@ func TestReservationsOfThoseTriedAgain(t *testing.T) {
 	old := ask(20, 1, "a", "c")
 	want("who is tried again", old, store.Locked)
 	want("a younger one", ask(21, 0, "c"), store.Reserved)
+	further := ask(10, 0, "c") // else what it has prepared here would be undone
+	further.Part.Step = 2
+	s.reserving.Reserve(env, "c", true, store.Priority{Began: now + 2, Client: 1})
+	want("a further part of who has one", further, store.NoReason)
+	s.land(further.Part)
+	s.reserving.Release(env, "c", store.Priority{Began: now + 2, Client: 1})
 	want("an older one that is tried again", ask(22, 0, "d"), store.NoReason)
 	want("the next attempt", ask(23, 1, "c"), store.NoReason)
 	s.settled(env, old.Part.ID, true)

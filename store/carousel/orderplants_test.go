@@ -28,8 +28,12 @@ func orderPlants() []plant.Bug {
 		},
 		{
 			Name: "age does not count", Test: "TestReservationsOfThoseTriedAgain", Tests: []string{"TestOldestWins/fast"},
-			Old: "\tcase s.isReserved(env, m) && !s.hasPart(m.Part.ID):\n",
-			New: "\tcase s.isReserved(env, m) && !s.hasPart(m.Part.ID) && !MUTANT:\n",
+			Old: "\tcase s.isReserved(env, m) &&", New: "\tcase !MUTANT && s.isReserved(env, m) &&",
+		},
+		{
+			Name: "a further part is refused as reserved", Test: "TestReservationsOfThoseTriedAgain",
+			Old: " !s.hasPart(m.Part.ID):\n\t\treturn store.Reserved\n",
+			New: " (!s.hasPart(m.Part.ID) || MUTANT):\n\t\treturn store.Reserved\n",
 		},
 		{
 			Name: "who is refused for the first time reserves", Test: "TestReservationsOfThoseTriedAgain",

@@ -187,8 +187,8 @@ func endPlants() []plant.Bug {
 	return []plant.Bug{
 		{
 			Name: "C8: a prepare that comes after the end is put on a list", Test: "TestScenarios/fast/4-zombie",
-			Old: "s.list.recovering != 0 || s.state.knows(m.Part) ||",
-			New: "s.list.recovering != 0 || s.state.knows(m.Part) && !MUTANT ||",
+			Old: "s.list.recovering != 0 || s.state.knows(m.Part) {",
+			New: "s.list.recovering != 0 || s.state.knows(m.Part) && !MUTANT {",
 		},
 		{
 			Name: "C10: an abort undoes a commit request that is on record", Test: "TestRecords",
@@ -252,7 +252,8 @@ func endPlants() []plant.Bug {
 		},
 		{
 			Name: "a further part is refused as ahead", Test: "TestRefuses",
-			Old: "&& !s.hasPart(m.Part.ID):", New: "&& (!s.hasPart(m.Part.ID) || MUTANT):",
+			Old: "s.cfg.MaxAhead, 0)) && !s.hasPart(m.Part.ID):",
+			New: "s.cfg.MaxAhead, 0)) && (!s.hasPart(m.Part.ID) || MUTANT):",
 		},
 	}
 }
@@ -342,7 +343,7 @@ func partPlants() []plant.Bug {
 			Old: "\t\tcase s.locks.writes(r.Key):\n", New: "\t\tcase s.locks.writes(r.Key) && !MUTANT:\n",
 		},
 		{
-			Name: "C4: a check passes what has changed", Test: "TestChecks", Tests: []string{"TestBasicNotices/269"},
+			Name: "C4: a check passes what has changed", Test: "TestChecks", Tests: []string{"TestBasicNotices/530"},
 			Old: "\t\tcase s.values.Newest(keys, r.Key).Version != r.Version:\n\t\t\treturn store.StaleRead\n",
 			New: "\t\tcase s.values.Newest(keys, r.Key).Version != r.Version && !MUTANT:\n\t\t\treturn store.StaleRead\n",
 		},

@@ -91,8 +91,8 @@ func (s *server) isReserved(env *protocol.Env[store.Message], m prepareRequest) 
 }
 
 // reserve keeps what a transaction needs that is refused, if it has been tried again: who is
-// refused for the first time may not come back. It does not if whoever is in the way has been there for
-// long: others that need the rest of what it needs would wait with it, and others for these.
+// refused for the first time may not come back. It does not if whoever is in the way has been there
+// for long: others that need the rest of what it needs would wait with it, and others for these.
 func (s *server) reserve(env *protocol.Env[store.Message], m prepareRequest) {
 	if c := s.reserving.asked[m.Part.ID]; c != nil && !s.behindOld(env, m) {
 		s.reserveAll(env, c)

@@ -104,8 +104,9 @@ func OpenCluster(o ClusterOptions) (c *Cluster, err error) {
 			client: l.client.Addr().String()}
 	}
 	_, err = storeconfig.Init(storeconfig.InitOptions{Dir: o.Dir, Cluster: "dev", Protocol: o.Protocol, Mode: o.Mode,
-		Order: o.Order, Shards: o.Shards, Placement: o.Placement, Sites: sites, RoundTrip: cluster.RoundTrip(o.WAN, o.Sites).String(),
-		Trip: func(a, b int) time.Duration { return o.WAN.RTT(o.Sites[a], o.Sites[b]) }})
+		Order: o.Order, Shards: o.Shards, Placement: o.Placement, Sites: sites,
+		RoundTrip: cluster.RoundTrip(o.WAN, o.Sites).String(),
+		Trip:      func(a, b int) time.Duration { return o.WAN.RTT(o.Sites[a], o.Sites[b]) }})
 	if err != nil {
 		return c, err
 	}
