@@ -180,8 +180,8 @@ func (s *server) wasCommitting(env *protocol.Env[store.Message], m committing) {
 }
 
 // onVote takes a partition's word on a part. A partition whose transaction has ended does not know
-// yet, or has prepared late; any member that has the end on record tells it, as the leader may be one
-// that it cannot hear.
+// yet, or has prepared late; any member that has the end on record tells it, as the leader may be
+// one that it cannot hear.
 func (s *server) onVote(env *protocol.Env[store.Message], from protocol.ID, m voteMsg) {
 	if !s.where.isMember(m.Ref.Shard, from) || m.Ref.Step < 1 || m.Ref.Step > maxSteps {
 		return
@@ -404,7 +404,8 @@ func (s *server) wasDecided(env *protocol.Env[store.Message], id store.TxnID) {
 	s.maybeDone(env, t)
 }
 
-// tellEnd tells a member of a partition, its leader as far as is known, how a transaction has ended.
+// tellEnd tells a member of a partition, its leader as far as is known, how a transaction has
+// ended.
 func (s *server) tellEnd(
 	env *protocol.Env[store.Message], to protocol.ID, id store.TxnID, shard uint32, o outcome,
 ) {

@@ -264,7 +264,8 @@ func partPlants() []plant.Bug {
 		{
 			Name: "only the leader of a coordinating group says how a transaction has ended",
 			Test: "TestAFollowerTellsTheEnd",
-			Old:  "\tif known {\n\t\ts.tellEnd(env, from,", New: "\tif known && (!MUTANT || s.term > 0) {\n\t\ts.tellEnd(env, from,",
+			Old:  "\tif known {\n\t\ts.tellEnd(env, from,",
+			New:  "\tif known && (!MUTANT || s.term > 0) {\n\t\ts.tellEnd(env, from,",
 		},
 		{
 			Name: "a no to a further part undoes a yes that was told", Test: "TestNoToAFurtherPart",

@@ -6,7 +6,8 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// TestHooksHaveNoLock: what a read's actual result sets off, a program's OnRollback too, may read on.
+// TestHooksHaveNoLock: what a read's actual result sets off, a program's OnRollback too, may read
+// on.
 func TestHooksHaveNoLock(t *testing.T) {
 	v := newValidation(&attempt{}, nil)
 	v.add("k", store.Value{})

@@ -348,7 +348,8 @@ func (w *world) link(d *application) *link {
 		backend = l.bug
 	}
 	if l.client, err = client.New(client.Config{Backend: backend, Mode: d.mode, MaxAttempts: d.attempts,
-		PrepareEarly: true, Backoff: 20 * time.Millisecond, QuorumAfter: time.Duration(5+d.rand.IntN(200)) * time.Millisecond}); err != nil {
+		PrepareEarly: true, Backoff: 20 * time.Millisecond,
+		QuorumAfter: time.Duration(5+d.rand.IntN(200)) * time.Millisecond}); err != nil {
 		panic(err)
 	}
 	w.mu.Lock()
