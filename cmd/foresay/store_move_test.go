@@ -34,6 +34,7 @@ func TestStoreMoves(t *testing.T) {
 	w.kill("d")
 	w.commits(storeKillAway)
 	w.serve("d") // with its file of epoch 1
+	w.awaitEpoch(2)
 	w.kill("a")
 	move = w.startMove("0", "a", "d")
 	w.commits(storeKillAway)

@@ -31,6 +31,9 @@ type MachineOptions struct {
 	// Peers and Client are where it listens. nil: at the addresses of the file. The machine closes
 	// them.
 	Peers, Client net.Listener
+	// Follows is the machine in an earlier epoch, whose Run has returned, if the address of clients
+	// was the file's: it has stayed open.
+	Follows *Machine
 	// Online says that whoever opens the machine opens it again in a later epoch, with new
 	// listeners: see Next. It is so without listeners.
 	Online bool
@@ -45,6 +48,7 @@ type Machine struct {
 	store   *wal.Store
 	node    *machine.Node
 	metrics net.Listener // nil: none
+	port    *port        // nil: the listener for clients was given
 	figures *figures
 	changes *changes
 	online  bool // it can go on in another epoch
@@ -58,6 +62,9 @@ func OpenMachine(cfg *storeconfig.MachineConfig, o MachineOptions) (*Machine, er
 		dial: o.Dial}
 	if m.log == nil {
 		m.log = slog.New(slog.DiscardHandler)
+	}
+	if o.Follows != nil {
+		m.port, o.Follows.port = o.Follows.port, nil
 	}
 	listeners := []*net.Listener{&o.Peers, &o.Client}
 	err := m.open(&o)
@@ -88,13 +95,23 @@ func (m *Machine) open(o *MachineOptions) error {
 		to      *net.Listener
 		address string
 		field   string
-	}{{&o.Peers, m.cfg.Listen.Peers, "listen.peers"}, {&o.Client, m.cfg.Listen.Client, "listen.client"},
-		{&m.metrics, m.cfg.Metrics, "metrics"}} {
+	}{{&o.Peers, m.cfg.Listen.Peers, "listen.peers"}, {&m.metrics, m.cfg.Metrics, "metrics"}} {
 		if *l.to != nil || l.address == "" {
 			continue
 		}
 		if *l.to, err = net.Listen("tcp", l.address); err != nil {
 			return fail(fmt.Errorf("%s: %w", l.field, err))
+		}
+	}
+	if o.Client == nil {
+		if m.port == nil {
+			m.port, err = openPort(m.cfg.Listen.Client)
+		}
+		if err == nil {
+			o.Client, err = m.port.turn()
+		}
+		if err != nil {
+			return fail(fmt.Errorf("listen.client: %w", err))
 		}
 	}
 	// The log's lock also keeps a second process from the directory.
@@ -163,8 +180,12 @@ func (m *Machine) sweep() error {
 	return nil
 }
 
-// close gives back what open took, but for what the node has.
+// close gives back what open took, but for what the node has, and for the port, if the machine goes
+// on in another epoch.
 func (m *Machine) close() error {
+	if m.port != nil && !m.goesOn() {
+		m.port.listener.Close()
+	}
 	if m.metrics != nil {
 		m.metrics.Close() // it may be closed
 	}
@@ -205,6 +226,16 @@ func (m *Machine) Run(ctx context.Context) error {
 		group.Go(func() error { return metrics.Serve(ctx, m.metrics, m.page()) })
 	}
 	return errors.Join(group.Wait(), m.close())
+}
+
+// goesOn tells whether the store is of another epoch.
+func (m *Machine) goesOn() bool {
+	if m.changes == nil {
+		return false
+	}
+	m.changes.mu.Lock()
+	defer m.changes.mu.Unlock()
+	return m.changes.next != nil
 }
 
 // Next returns what the machine is to be opened with when Run has returned nil because the store is

@@ -54,8 +54,9 @@ func (p *program) storeServe(ctx context.Context, file string) error {
 		return fmt.Errorf("store serve: %w", err)
 	}
 	defer heap.AllowGarbage(storeGarbage)()
+	var m *storeservice.Machine
 	for { // once for each epoch
-		m, err := storeservice.OpenMachine(cfg, storeservice.MachineOptions{Logger: cfg.Log.New(p.Err)})
+		m, err = storeservice.OpenMachine(cfg, storeservice.MachineOptions{Logger: cfg.Log.New(p.Err), Follows: m})
 		if err != nil {
 			return replaceDamaged(cfg, err)
 		}
