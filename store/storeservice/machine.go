@@ -104,13 +104,7 @@ func (m *Machine) open(o *MachineOptions) error {
 		}
 	}
 	if o.Client == nil {
-		if m.port == nil {
-			m.port, err = openPort(m.cfg.Listen.Client)
-		}
-		if err == nil {
-			o.Client, err = m.port.turn()
-		}
-		if err != nil {
+		if o.Client, err = m.listen(); err != nil {
 			return fail(fmt.Errorf("listen.client: %w", err))
 		}
 	}
@@ -155,6 +149,17 @@ func (m *Machine) open(o *MachineOptions) error {
 		m.changes.retire = m.node.Retire
 	}
 	return err
+}
+
+// listen returns a listener at the file's address of clients, which may be open since an earlier
+// epoch.
+func (m *Machine) listen() (l net.Listener, err error) {
+	if m.port == nil {
+		if m.port, err = openPort(m.cfg.Listen.Client); err != nil {
+			return nil, err
+		}
+	}
+	return m.port.turn()
 }
 
 // sweep removes what servers have left whose copies were moved to other sites: their groups do
