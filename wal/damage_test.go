@@ -374,11 +374,11 @@ func TestMissingLog(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		number, err := decodeNewest(string(content))
-		if err != nil {
-			t.Fatal(err)
+		logs, err := decodeNewest(string(content))
+		if err != nil || len(logs) == 0 {
+			t.Fatalf("logs %v, %v", logs, err)
 		}
-		log := fmt.Sprintf("/data/db/%06d.log", number)
+		log := fmt.Sprintf("/data/db/%06d.log", logs[len(logs)-1])
 		wants := func(image *faultfs.Disk, file string) {
 			t.Helper()
 			_, err := Open("/data", Options{FS: image})

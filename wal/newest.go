@@ -5,17 +5,19 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Pebble reads the logs that it finds. If the newest is not there, nothing tells, and what it alone
-// had is lost without an error. So the file NEWEST says which log of the database was begun last:
-// it is durable before anything is written to that log, and after the log's name is. When Pebble
-// opens a directory it can be done with all logs before it begins another; then NEWEST says 0
-// before the newest goes.
+// Pebble reads the logs that it finds. If one is not there, the newest or one before it whose table
+// is not written yet, nothing tells, and what it alone had is lost without an error. So the file
+// NEWEST names the logs that the database has. It names a log before anything is written to that,
+// and after the log's name is durable, and no more before Pebble removes the log. Where there is
+// none, as when Pebble is done with all of them before it begins another, it says 0. An earlier
+// version of the program named the newest log alone.
 const (
 	newestName = "NEWEST"
 	newestTemp = "NEWEST.new"
@@ -23,19 +25,27 @@ const (
 
 const newestMagic = "foresay-wal log "
 
-func encodeNewest(number uint64) string {
-	text := fmt.Sprintf("%s%d\n", newestMagic, number)
+func encodeNewest(logs []uint64) string {
+	text := newestMagic + strings.Trim(fmt.Sprint(logs), "[]") + "\n"
+	if len(logs) == 0 {
+		text = newestMagic + "0\n"
+	}
 	return fmt.Sprintf("%scrc %08x\n", text, checksum(text))
 }
 
-func decodeNewest(text string) (uint64, error) {
+func decodeNewest(text string) (logs []uint64, err error) {
 	first, _, _ := strings.Cut(text, "\n")
-	digits, ok := strings.CutPrefix(first, newestMagic)
-	number, err := strconv.ParseUint(digits, 10, 64)
-	if !ok || err != nil || text != encodeNewest(number) {
-		return 0, errors.New("its checksum or form is wrong")
+	numbers, ok := strings.CutPrefix(first, newestMagic)
+	for digits := range strings.FieldsSeq(numbers) {
+		number, err := strconv.ParseUint(digits, 10, 64)
+		if ok = ok && err == nil; number > 0 {
+			logs = append(logs, number)
+		}
 	}
-	return number, nil
+	if !ok || text != encodeNewest(logs) {
+		return nil, errors.New("its checksum or form is wrong")
+	}
+	return logs, nil
 }
 
 // logNumber returns the number of a log of the database, by the file's name.
@@ -65,7 +75,10 @@ func (s *Store) noteNewest(file string) error {
 	if err := syncDirectory(s.opts.FS, s.opts.FS.PathDir(file)); err != nil {
 		return err
 	}
-	return s.writeNewest(number)
+	if slices.Contains(s.logs, number) {
+		return nil
+	}
+	return s.writeNewest(append(slices.Clone(s.logs), number))
 }
 
 // noteRemoval is called with each file that is removed, before it is.
@@ -76,21 +89,22 @@ func (s *Store) noteRemoval(file string) error {
 	}
 	s.naming.Lock()
 	defer s.naming.Unlock()
-	if number != s.newest {
+	i := slices.Index(s.logs, number)
+	if i < 0 {
 		return nil
 	}
-	return s.writeNewest(0)
+	return s.writeNewest(slices.Delete(slices.Clone(s.logs), i, i+1))
 }
 
 // writeNewest is called with naming locked.
-func (s *Store) writeNewest(number uint64) error {
+func (s *Store) writeNewest(logs []uint64) error {
 	disk := s.opts.FS
 	temp := disk.PathJoin(s.dir, newestTemp)
 	f, err := disk.Create(temp, vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return err
 	}
-	_, err = io.WriteString(f, encodeNewest(number))
+	_, err = io.WriteString(f, encodeNewest(logs))
 	if err == nil {
 		err = f.Sync()
 	}
@@ -100,12 +114,12 @@ func (s *Store) writeNewest(number uint64) error {
 	if err := disk.Rename(temp, disk.PathJoin(s.dir, newestName)); err != nil {
 		return err
 	}
-	s.newest = number
+	s.logs = logs
 	return syncDirectory(disk, s.dir)
 }
 
-// checkNewest returns an error if the log is not there that was begun last. Directories of earlier
-// programs need not know which that is.
+// checkNewest returns an error if a log is not there that the database has. Directories of earlier
+// programs need not know which these are.
 func (s *Store) checkNewest(database string) error {
 	name := s.fs.PathJoin(s.dir, newestName)
 	content, err := s.readFile(name)
@@ -118,27 +132,27 @@ func (s *Store) checkNewest(database string) error {
 	if err != nil {
 		return err
 	}
-	number, err := decodeNewest(string(content))
+	logs, err := decodeNewest(string(content))
 	if err != nil {
 		return &DamageError{File: name, Problem: err.Error()}
 	}
 	s.naming.Lock()
-	s.newest = number
+	s.logs = logs
 	s.naming.Unlock()
-	if number == 0 {
-		return nil
-	}
 	names, err := s.fs.List(database)
 	if err != nil {
 		return s.incomplete(database, err)
 	}
-	for _, file := range names {
-		if n, ok := logNumber(file); ok && n == number {
-			return nil
+	for _, number := range logs {
+		if !slices.ContainsFunc(names, func(file string) bool {
+			n, ok := logNumber(file)
+			return ok && n == number
+		}) {
+			return &DamageError{File: s.fs.PathJoin(database, fmt.Sprintf("%06d.log", number)),
+				Problem: "missing, though not all that was written to it is elsewhere"}
 		}
 	}
-	return &DamageError{File: s.fs.PathJoin(database, fmt.Sprintf("%06d.log", number)),
-		Problem: "missing, though it was written to last"}
+	return nil
 }
 
 // A DamageError says that a directory does not have all that was acknowledged.

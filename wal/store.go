@@ -94,8 +94,8 @@ type Store struct {
 	id      ID
 	version uint64 // of the format file when the store was opened
 
-	naming sync.Mutex // guards newest and its file
-	newest uint64     // what the file NEWEST says
+	naming sync.Mutex // guards logs and their file
+	logs   []uint64   // what the file NEWEST says: those of the database
 	fs     *guardFS
 	db     *pebble.DB
 	lock   io.Closer
