@@ -1,11 +1,9 @@
 package tidy
 
 import (
-	"errors"
 	"go/ast"
 	"go/token"
 	"io/fs"
-	"path"
 	"strings"
 	"unicode/utf8"
 )
@@ -29,17 +27,7 @@ func checkColumns(tree *tree, report *report) {
 // checkPages reports lines of Markdown that are too wide. Those of tables, pictures and what stands
 // between fences are as wide as they are.
 func checkPages(fsys fs.FS, report *report) {
-	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return nil // gone since its directory was listed
-		case err != nil:
-			return err
-		case d.IsDir() && name != "." && ignored(d.Name()):
-			return fs.SkipDir
-		case d.IsDir() || path.Ext(name) != ".md":
-			return nil
-		}
+	err := walk(fsys, ".md", func(name string) error {
 		page, err := fs.ReadFile(fsys, name)
 		if err != nil {
 			return err

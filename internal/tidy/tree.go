@@ -41,7 +41,15 @@ func load(fsys fs.FS) (*tree, error) {
 		return nil, err
 	}
 	t := &tree{fsys: fsys, module: mod.module, fset: token.NewFileSet()}
-	err = fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
+	if err := walk(fsys, ".go", t.loadFile); err != nil {
+		return nil, fmt.Errorf("tidy: load: %w", err)
+	}
+	return t, nil
+}
+
+// walk calls visit with each file that has an extension and that a person wrote.
+func walk(fsys fs.FS, ext string, visit func(name string) error) error {
+	return fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil // gone since its directory was listed
@@ -49,15 +57,11 @@ func load(fsys fs.FS) (*tree, error) {
 			return err
 		case d.IsDir() && name != "." && ignored(d.Name()):
 			return fs.SkipDir
-		case d.IsDir() || path.Ext(name) != ".go":
+		case d.IsDir() || path.Ext(name) != ext:
 			return nil
 		}
-		return t.loadFile(name)
+		return visit(name)
 	})
-	if err != nil {
-		return nil, fmt.Errorf("tidy: load: %w", err)
-	}
-	return t, nil
 }
 
 func ignored(dir string) bool {
