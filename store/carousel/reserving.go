@@ -73,14 +73,7 @@ func (s *server) claims(env *protocol.Env[store.Message], m prepareRequest) {
 		c = &claim{age: m.Priority, since: env.Now}
 		s.reserving.asked[m.Part.ID] = c
 	}
-	c.reads, c.writes = unionKeys(c.reads, m.Reads), unionKeys(c.writes, m.Writes)
-}
-
-// unionKeys returns the keys of two lists, no key twice.
-func unionKeys(a, b []store.Key) []store.Key {
-	out := slices.Concat(a, b)
-	slices.Sort(out)
-	return slices.Compact(out)
+	c.reads, c.writes = union(c.reads, m.Reads), union(c.writes, m.Writes)
 }
 
 // isReserved tells whether older transactions want what one needs.

@@ -1,6 +1,7 @@
 package carousel
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -334,8 +335,8 @@ func (s *state) write(st raft.State, r *txnRecord) {
 	st.Put(txnKey(recordPart, r.id), recordLayout.Encode(*r))
 }
 
-// union returns the shards of both lists, in order.
-func union(a, b []uint32) []uint32 {
+// union returns the shards, or keys, of both lists, in order and each once.
+func union[T cmp.Ordered](a, b []T) []T {
 	all := slices.Concat(a, b)
 	slices.Sort(all)
 	return slices.Compact(all)
