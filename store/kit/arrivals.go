@@ -12,8 +12,9 @@ import (
 
 // Arrivals are requests that a server holds until the time at which they should have reached all
 // servers that they are sent to, so that all of these handle the ones that conflict in one order
-// [Carousel §6.1]. It is best effort: one that comes late is handled at once, and so is one for which
-// there is no room. To everybody else a request that is held is a message that is still on its way.
+// [Carousel §6.1]. It is best effort: one that comes late is handled at once, and so is one for
+// which there is no room. To everybody else a request that is held is a message that is still on
+// its way.
 //
 // The node that has them calls Due when ArrivalTimer expires. They are made with NewArrivals.
 type Arrivals[T any] struct {
