@@ -141,8 +141,8 @@ func clockPlants() []plant.Bug {
 		},
 		{
 			Name: "a clock that is set right is not followed", Dir: dir, Test: "TestClocksThatAreSetRightAreFollowed",
-			Old: "\t\tr.release(env, r.claimedByOthers())\n",
-			New: "\t\tif !MUTANT {\n\t\t\tr.release(env, r.claimedByOthers())\n\t\t}\n",
+			Old: "\t\tr.release(env, r.claimedByOthers(env))\n",
+			New: "\t\tif !MUTANT {\n\t\t\tr.release(env, r.claimedByOthers(env))\n\t\t}\n",
 		},
 		{
 			Name: "a replica that is started believes its clock", Dir: dir, Test: "TestClocksAheadAtAStart",
@@ -187,6 +187,23 @@ func clockPlants() []plant.Bug {
 		{
 			Name: "a replica that is ahead alone does not say so", Dir: dir, Test: "TestOneClockThatWasAhead",
 			Old: "\t\tif alone {\n", New: "\t\tif alone && !MUTANT {\n",
+		},
+		{
+			Name: "a clock that is held catches up alone", Dir: dir, Test: "TestClocksAtRandom",
+			Old: "\tcase r.clock(env) <= r.passed()+r.ahead(inStep):\n", New: "\tcase MUTANT || r.clock(env) <= " +
+				"r.passed()+r.ahead(inStep):\n",
+		},
+		{
+			Name: "a replica that is ahead alone goes on claiming", Dir: dir, Test: "TestClocksAtRandom",
+			Old: "\tif k.apart >= suspectTicks {\n", New: "\tif k.apart >= suspectTicks && !MUTANT {\n",
+		},
+		{
+			Name: "a replica that is ahead in its own way confirms a clock", Dir: dir, Test: "TestClocksAtRandom",
+			Old: " && claimed <= most {\n", New: " && (claimed <= most || MUTANT) {\n",
+		},
+		{
+			Name: "that a clock is off in another way is not told", Dir: dir, Test: "TestClocksAtRandom",
+			Old: "\tif now == k.told {\n", New: "\tif now == k.told || MUTANT && now != right && k.told != right {\n",
 		},
 		{
 			Name: "a replica that hears nobody takes itself for one that is ahead alone", Dir: dir,

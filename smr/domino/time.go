@@ -21,8 +21,18 @@ type timekeeper struct {
 	stoodAt smr.Slot      // what was passed then
 	apart   int           // ticks since it was not alone with its claims
 	ahead   time.Duration // how far at the last tick what was claimed was ahead of the clock
-	told    bool          // the application knows that the clock is off
+	told    wrong         // what the application knows
 }
+
+// wrong is how a clock is off.
+type wrong uint8
+
+const (
+	right  wrong = iota
+	behind       // it is behind what was promised
+	held         // it is ahead, and not followed
+	alone        // what the replica has promised is ahead, alone
+)
 
 // startTime begins to keep time when the replica takes part. A clock that is far ahead of all that
 // the disk knows, be it the ceiling of its claims or what was executed, counts as one that has
@@ -51,7 +61,7 @@ func (r *replica) tickStart(env *protocol.Env[smr.Message]) {
 	if k.heard < suspectTicks {
 		k.heard++
 		// The ceiling may be as far ahead of time as slots were closed.
-		if others := r.claimedByOthers(); k.heard == suspectTicks && k.held > 0 && others > 0 {
+		if others := r.claimedByOthers(env); k.heard == suspectTicks && k.held > 0 && others > 0 {
 			k.held = max(0, env.Now-at(others))
 		}
 	}
@@ -118,8 +128,10 @@ func (r *replica) clock(env *protocol.Env[smr.Message]) smr.Slot {
 // still.
 func (r *replica) farAhead() time.Duration { return max(time.Second, r.Times(horizon)) }
 
-// catchUp is by which part of the time that passes a clock is faster that catches up.
-const catchUp = 10
+const (
+	catchUp = 10 // by which part of the time that passes a clock is faster that catches up
+	inStep  = 2  // round trips that it may be ahead of a majority: what they claim is heard late
+)
 
 // tickTime looks at the clock, once in a tick.
 func (r *replica) tickTime(env *protocol.Env[smr.Message]) {
@@ -132,6 +144,9 @@ func (r *replica) tickTime(env *protocol.Env[smr.Message]) {
 	if k.apart = min(k.apart+1, suspectTicks); !r.alone() {
 		k.apart = 0
 	}
+	if k.apart >= suspectTicks {
+		k.held = max(k.held, env.Now-at(r.passed())) // it claims no more until the others are there
+	}
 	k.ahead = max(0, at(max(r.passed(), r.acceptor.skipped))-env.Now)
 	r.tellTime(env)
 }
@@ -140,7 +155,8 @@ func (r *replica) tickTime(env *protocol.Env[smr.Message]) {
 // another member's claims are, as when this replica stood still, or its clock was behind and is set
 // right. Otherwise time goes on from where it was, and catches up a tenth faster than the clock:
 // nothing depends on what slots are in the time of day. So a majority of clocks that jump ahead,
-// and back again, moves no claims.
+// and back again, moves no claims. It catches up in step with a majority: a replica whose clock is
+// ahead of theirs would be ahead alone otherwise, without any part in new slots.
 func (r *replica) followClock(env *protocol.Env[smr.Message]) {
 	k := &r.time
 	every := r.Times(tick)
@@ -149,43 +165,53 @@ func (r *replica) followClock(env *protocol.Env[smr.Message]) {
 		k.held += elapsed - every
 	case elapsed < 0:
 		k.held = max(0, k.held+elapsed)
-	default:
+	case r.clock(env) <= r.passed()+r.ahead(inStep):
 		k.held = max(0, k.held-elapsed/catchUp)
 	}
 	k.seen = env.Now
 	if k.held > 0 {
-		r.release(env, r.claimedByOthers())
+		r.release(env, r.claimedByOthers(env))
 	}
 }
 
-// claimedByOthers returns the time up to which another member has claimed slots.
-func (r *replica) claimedByOthers() (furthest smr.Slot) {
+// claimedByOthers returns the time up to which another member has claimed slots, one that is not
+// far ahead of the own clock: that would be off in its own way.
+func (r *replica) claimedByOthers(env *protocol.Env[smr.Message]) (furthest smr.Slot) {
+	most := slotAt(env.Now + r.farAhead())
 	for _, id := range r.group {
-		if id != r.Cfg.ID && r.alive(id) {
-			furthest = max(furthest, r.peers[id].claims.Skipped)
+		if claimed := r.peers[id].claims.Skipped; id != r.Cfg.ID && r.alive(id) && claimed <= most {
+			furthest = max(furthest, claimed)
 		}
 	}
 	return furthest
 }
 
-// tellTime tells the application when the clock is off, and when it is right again.
+// tellTime tells the application when the clock is off, or off in another way, and when it is right
+// again.
 func (r *replica) tellTime(env *protocol.Env[smr.Message]) {
 	k := &r.time
 	if k.heard < suspectTicks && k.held > 0 {
 		return // the members will tell
 	}
-	alone := k.apart >= suspectTicks
-	off := k.held > 0 || alone || k.ahead > r.farAhead() || k.told && k.ahead > r.farAhead()/2
-	if off == k.told {
+	now := right
+	switch {
+	case k.apart >= suspectTicks:
+		now = alone
+	case k.held > 0:
+		now = held
+	case k.ahead > r.farAhead() || k.told != right && k.ahead > r.farAhead()/2:
+		now = behind
+	}
+	if now == k.told {
 		return
 	}
-	k.told = off
-	var say smr.ClockOff // zeros: right again
-	if off {
+	k.told = now
+	say := smr.ClockOff{} // zeros: right again
+	if now != right {
 		say = smr.ClockOff{Behind: k.ahead, Held: k.held}
-		if alone {
-			say.Alone = at(r.acceptor.skipped - r.passed())
-		}
+	}
+	if now == alone {
+		say.Alone = at(r.acceptor.skipped - r.passed())
 	}
 	env.Send(protocol.App, say)
 }
