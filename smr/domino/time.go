@@ -165,7 +165,7 @@ func (r *replica) followClock(env *protocol.Env[smr.Message]) {
 		k.held += elapsed - every
 	case elapsed < 0:
 		k.held = max(0, k.held+elapsed)
-	case r.clock(env) <= r.passed()+r.ahead(inStep):
+	case r.clock(env) <= r.passed()+smr.Slot(r.Times(inStep)):
 		k.held = max(0, k.held-elapsed/catchUp)
 	}
 	k.seen = env.Now
