@@ -61,7 +61,7 @@ func (r *replica) tickStart(env *protocol.Env[smr.Message]) {
 	if k.heard < suspectTicks {
 		k.heard++
 		// The ceiling may be as far ahead of time as slots were closed.
-		if others := r.claimedByOthers(env); k.heard == suspectTicks && k.held > 0 && others > 0 {
+		if others := r.claimedByOthers(); k.heard == suspectTicks && k.held > 0 && others > 0 {
 			k.held = max(0, env.Now-at(others))
 		}
 	}
@@ -128,10 +128,8 @@ func (r *replica) clock(env *protocol.Env[smr.Message]) smr.Slot {
 // still.
 func (r *replica) farAhead() time.Duration { return max(time.Second, r.Times(horizon)) }
 
-const (
-	catchUp = 10 // by which part of the time that passes a clock is faster that catches up
-	inStep  = 2  // round trips that it may be ahead of a majority: what they claim is heard late
-)
+// catchUp is by which part of the time that passes a clock is faster that catches up.
+const catchUp = 10
 
 // tickTime looks at the clock, once in a tick.
 func (r *replica) tickTime(env *protocol.Env[smr.Message]) {
@@ -143,9 +141,6 @@ func (r *replica) tickTime(env *protocol.Env[smr.Message]) {
 	r.drive(env)
 	if k.apart = min(k.apart+1, suspectTicks); !r.alone() {
 		k.apart = 0
-	}
-	if k.apart >= suspectTicks {
-		k.held = max(k.held, env.Now-at(r.passed())) // it claims no more until the others are there
 	}
 	k.ahead = max(0, at(max(r.passed(), r.acceptor.skipped))-env.Now)
 	r.tellTime(env)
@@ -165,25 +160,31 @@ func (r *replica) followClock(env *protocol.Env[smr.Message]) {
 		k.held += elapsed - every
 	case elapsed < 0:
 		k.held = max(0, k.held+elapsed)
-	case r.clock(env) <= r.passed()+smr.Slot(r.Times(inStep)):
+	case k.held > 0 && r.inStep():
 		k.held = max(0, k.held-elapsed/catchUp)
 	}
 	k.seen = env.Now
 	if k.held > 0 {
-		r.release(env, r.claimedByOthers(env))
+		r.release(env, r.claimedByOthers())
 	}
 }
 
-// claimedByOthers returns the time up to which another member has claimed slots, one that is not
-// far ahead of the own clock: that would be off in its own way.
-func (r *replica) claimedByOthers(env *protocol.Env[smr.Message]) (furthest smr.Slot) {
-	most := slotAt(env.Now + r.farAhead())
+// claimedByOthers returns the time up to which another member has claimed slots.
+func (r *replica) claimedByOthers() (furthest smr.Slot) {
 	for _, id := range r.group {
-		if claimed := r.peers[id].claims.Skipped; id != r.Cfg.ID && r.alive(id) && claimed <= most {
-			furthest = max(furthest, claimed)
+		if id != r.Cfg.ID && r.alive(id) {
+			furthest = max(furthest, r.peers[id].claims.Skipped)
 		}
 	}
 	return furthest
+}
+
+// inStep reports whether what the replica has claimed is ahead of what a majority has by no more
+// than the time until their claims are heard.
+func (r *replica) inStep() bool {
+	const heard = 1.5 // round trips: half of one on the way, after at most a tick
+	own := r.peers[r.Cfg.ID]
+	return own != nil && own.claims.Skipped <= r.passed()+smr.Slot(max(r.Times(heard), r.Tempo.Times(heard)))
 }
 
 // tellTime tells the application when the clock is off, or off in another way, and when it is right
