@@ -75,9 +75,14 @@ func (m modeled) pending() pending {
 		footprint: footprint{Writes: []store.Read{{Key: testKey, Version: v}}}}
 }
 
-// settled returns the state with its members in order, and what a coordinator can count.
-func (w model) settled() model {
+// sorted returns the state with its members in order.
+func (w model) sorted() model {
 	slices.SortFunc(w.members[1:w.n], func(a, b modeled) int { return cmp.Compare(a.number(), b.number()) })
+	return w
+}
+
+// counted returns the state with what a coordinator can count.
+func (w model) counted() model {
 	for part := uint8(1); part <= 2; part++ {
 		ta := tally{fast: map[protocol.ID]fastVote{}}
 		for i, m := range w.members[:w.n] {
@@ -116,7 +121,7 @@ func (m modeled) number() int {
 
 // next returns what can happen next.
 func (w model) next(terms uint8, rules modelRules) (out []model) {
-	add := func(v model) { out = append(out, v.settled()) }
+	add := func(v model) { out = append(out, v.sorted()) }
 	for i, m := range w.members[:w.n] {
 		leads := i == 0
 		for part := uint8(1); part <= 2 && w.logged == 0; part++ {
@@ -296,22 +301,32 @@ func explore(servers, members int, terms, changes uint8, rules modelRules) (stat
 		begin.members[i] = modeled{term: 1, in: i < members}
 	}
 	seen := map[model]bool{begin: true}
+	isNew := func(v model) bool {
+		if seen[v] {
+			return false
+		}
+		seen[v] = true
+		return true
+	}
 	queue := []model{begin}
-	for len(queue) > 0 {
-		w := queue[len(queue)-1]
-		queue = queue[:len(queue)-1]
+	for ; len(queue) > 0; states++ {
+		w := queue[0]
+		queue = queue[1:]
 		for _, v := range w.next(terms, rules) {
-			if seen[v] {
+			if !isNew(v) {
+				continue // before counting, which takes longest
+			}
+			counted := v.counted()
+			if counted != v && !isNew(counted) {
 				continue
 			}
-			if p := v.problem(); p != "" {
-				return len(seen), fmt.Sprintf("%s: %+v, after %+v", p, v, w)
+			if p := counted.problem(); p != "" {
+				return states, fmt.Sprintf("%s: %+v, after %+v", p, counted, w)
 			}
-			seen[v] = true
-			queue = append(queue, v)
+			queue = append(queue, counted)
 		}
 	}
-	return len(seen), ""
+	return states, ""
 }
 
 // TestRecoveryIsRight explores the fast path and its recovery, exhaustively: whatever members have
