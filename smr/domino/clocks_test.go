@@ -140,9 +140,14 @@ func (w *clockWorld) set(id protocol.ID, by time.Duration) {
 	w.off[id] = by
 }
 
+// goWrong has some clocks be off, every other time by the same.
 func (w *clockWorld) goWrong() {
+	by, same := w.draw(), w.rand.IntN(2) == 0
 	for _, id := range w.some(w.wrong, len(w.wrong)) {
-		w.set(id, w.draw())
+		if !same {
+			by = w.draw()
+		}
+		w.set(id, by)
 	}
 }
 
@@ -245,7 +250,13 @@ func (w *clockWorld) checkTold(id protocol.ID, r *replica) {
 	case ahead < near && ahead > -near && at(r.acceptor.skipped)-passed < near && told != (smr.ClockOff{}):
 		w.fail("replica %d's clock is right, and it says %+v", id, told)
 	}
-	if !w.few || len(w.begun) > 0 || slices.Contains(w.wrong, id) {
+	if !w.few || len(w.begun) > 0 {
+		return
+	}
+	if late := ahead - r.time.held; r.time.held > 0 && (late > near || late < -near) {
+		w.fail("replica %d holds its clock by %v, and it is %v ahead of the group's time", id, r.time.held, ahead)
+	}
+	if slices.Contains(w.wrong, id) {
 		return
 	}
 	if late := w.time() - passed; late > near || late < -near {
