@@ -232,6 +232,81 @@ func TestStaleIsTold(t *testing.T) {
 	}
 }
 
+// TestAgentStopsWhenRefused: an agent that hears how a transaction has ended while the client still
+// reads prepares nothing more for it, answers what comes later, and tells the client at the commit.
+func TestAgentStopsWhenRefused(t *testing.T) {
+	layout := storetest.Layout(3, 2)
+	a, err := newAgent(store.Config{ID: layout.Sites[0].Coordinators[0], Layout: layout}, fastMode)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ks := keysOf(layout, 0, 2)
+	id := store.TxnID{Time: 9, Client: nameOf(9, 1)}
+	do := func(f func(env *protocol.Env[store.Message])) (out []store.Message) {
+		env := protocol.NewEnv[store.Message](nil, 1, rand.New(rand.NewPCG(1, 1)))
+		f(env)
+		for _, e := range env.Out {
+			if e.Msg != nil {
+				out = append(out, e.Msg)
+			}
+		}
+		return out
+	}
+	say := func(from protocol.ID, m store.Message) []store.Message {
+		return do(func(env *protocol.Env[store.Message]) { a.Receive(env, from, m) })
+	}
+	leader := layout.Sites[layout.FirstOf(0)].Shards[0]
+	first := store.DeclareRequest{ID: id, Step: 1, Reads: ks[:1], Writes: ks[:1]}
+	say(200, first)
+	say(leader, valuesReply{Part: partID{id, 1}, Leader: true,
+		Values: []store.Held{{Value: store.Value{Version: store.Version{Time: 4, Client: 1}}}}})
+	second := store.DeclareRequest{ID: id, Step: 2, Reads: ks, Writes: ks}
+	say(200, second) // what it is about to read does not come
+	say(layout.Sites[layout.FirstOf(1)].Shards[1], store.Decided{ID: id, Verdict: store.Aborted, Reason: store.Locked})
+	for _, m := range []store.DeclareRequest{first, second, {ID: id, Step: 3, Reads: ks, Writes: ks}} {
+		out := say(200, m)
+		if len(out) != 1 {
+			t.Fatalf("step %d of a refused transaction: it says %+v", m.Step, out)
+		}
+		r, ok := out[0].(store.DeclareReply)
+		if !ok || r.Step != m.Step || len(r.Values) != len(m.Reads) || r.Values[0].Value.Version.Time != 4 ||
+			m.Step > 1 && !r.Values[1].Large {
+			t.Errorf("step %d of a refused transaction: it says %+v", m.Step, out)
+		}
+	}
+	if out := do(func(env *protocol.Env[store.Message]) { a.Expire(env, againTimer{id}) }); len(out) > 0 {
+		t.Errorf("when its time is over it says %+v", out)
+	}
+	out := say(200, store.CommitRequest{Txn: store.Txn{ID: id, Reads: []store.Read{{Key: ks[0]}},
+		Writes: []store.Write{{Key: ks[0]}}}})
+	if len(out) != 1 || len(a.calls) > 0 {
+		t.Fatalf("at the commit it says %+v, and has %d calls", out, len(a.calls))
+	}
+	if d, ok := out[0].(store.Decided); !ok || d.Verdict != store.Aborted || d.Reason != store.Locked {
+		t.Errorf("at the commit it says %+v", out)
+	}
+}
+
+// TestRefusalIsToldAtOnce: the agent of a transaction that still reads hears that a part of it was
+// refused when that is on record, without asking.
+func TestRefusalIsToldAtOnce(t *testing.T) {
+	a := newAlone(t)
+	a.term = 3
+	says(t, "a transaction begins", a.call(func(env *protocol.Env[store.Message]) {
+		a.Receive(env, 10, beginRequest{txnID(1), []uint32{0}})
+	}))
+	a.state.records[txnID(1)] = &txnRecord{id: txnID(1), end: &outcome{reason: store.Locked}, shards: []uint32{0}}
+	var told []store.Decided
+	for _, m := range a.call(func(env *protocol.Env[store.Message]) { a.wasDecided(env, txnID(1)) }) {
+		if d, ok := m.(store.Decided); ok {
+			told = append(told, d)
+		}
+	}
+	if len(told) != 1 || told[0].Reason != store.Locked {
+		t.Errorf("it tells the agent %+v", told)
+	}
+}
+
 // generalPlants leave out what transactions rest on whose code reaches keys one after the other.
 func generalPlants() []plant.Bug {
 	return []plant.Bug{
@@ -254,6 +329,19 @@ func generalPlants() []plant.Bug {
 		{
 			Name: "the steps at a partition have one number", Test: "TestAgentSteps",
 			Old: "\t\t\t\tif p.ref.Shard == shard {\n", New: "\t\t\t\tif p.ref.Shard == shard && !MUTANT {\n",
+		},
+		{
+			Name: "an agent goes on preparing what was refused", Test: "TestAgentStopsWhenRefused",
+			Old: "\t\tc.ended = &m\n", New: "\t\tif !MUTANT {\n\t\t\tc.ended = &m\n\t\t}\n",
+		},
+		{
+			Name: "an agent asks again for what was refused", Test: "TestAgentStopsWhenRefused",
+			Old: "c.tries > 0 && (c.ended != nil || !c.waits())", New: "c.tries > 0 && (!MUTANT && c.ended != nil || !c.waits())",
+		},
+		{
+			Name: "who still reads is not told of a refusal", Test: "TestRefusalIsToldAtOnce",
+			Old: "\tt.addAgent(from)\n\tif r := s.state.records[m.ID]; r == nil",
+			New: "\tif !MUTANT {\n\t\tt.addAgent(from)\n\t}\n\tif r := s.state.records[m.ID]; r == nil",
 		},
 		{
 			Name: "keys of later steps are not locked", Test: "TestGeneralNotices/1",
