@@ -551,7 +551,7 @@ func (a *agent) onDecided(env *protocol.Env[store.Message], m store.Decided) {
 // end tells clients how a transaction has ended and, if what it has read was old, what there is.
 func (a *agent) end(env *protocol.Env[store.Message], c *call, d store.Decided) {
 	if d.Verdict == store.Aborted {
-		d.Current = c.current
+		d.Current = store.FitCurrent(c.current, maxValuesBytes)
 	}
 	d.Held = c.held
 	for _, to := range c.clients {

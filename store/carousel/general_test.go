@@ -1,6 +1,7 @@
 package carousel
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -232,6 +233,59 @@ func TestStaleIsTold(t *testing.T) {
 	}
 }
 
+// TestRefusalFitsIntoAMessage: what all partitions hold in place of what a transaction has read
+// goes along with its refusal as far as the message has room. The client is to read the rest.
+func TestRefusalFitsIntoAMessage(t *testing.T) {
+	const shards = 5
+	layout := storetest.Layout(3, shards)
+	a, err := newAgent(store.Config{ID: layout.Sites[0].Coordinators[0], Layout: layout}, fastMode)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := store.TxnID{Time: 9, Client: nameOf(9, 0)}
+	txn := store.Txn{ID: id}
+	for shard := range shards {
+		for _, k := range keysOf(layout, shard, 2) {
+			txn.Reads = append(txn.Reads, store.Read{Key: k})
+		}
+	}
+	slices.SortFunc(txn.Reads, func(a, b store.Read) int { return cmp.Compare(a.Key, b.Key) })
+	txn.Writes = []store.Write{{Key: txn.Reads[0].Key}}
+	var told []store.Decided
+	say := func(from protocol.ID, m store.Message) {
+		env := protocol.NewEnv[store.Message](nil, 1, rand.New(rand.NewPCG(1, 1)))
+		a.Receive(env, from, m)
+		for _, e := range env.Out {
+			if d, ok := e.Msg.(store.Decided); ok {
+				told = append(told, d)
+			}
+		}
+	}
+	say(200, store.CommitRequest{Txn: txn})
+	for shard := range shards {
+		now := store.Value{Version: store.Version{Time: 7, Client: 1}, Present: true, Bytes: make([]byte, maxValuesBytes-1)}
+		m := staleReply{ID: id, Shard: uint32(shard)}
+		for _, k := range keysOf(layout, shard, 2) {
+			m.Current = append(m.Current, store.Current{Key: k, Value: now})
+			now.Bytes = []byte("x")
+		}
+		say(layout.Sites[layout.FirstOf(shard)].Shards[shard], m)
+	}
+	say(layout.Sites[0].Shards[0], store.Decided{ID: id, Verdict: store.Aborted, Reason: store.StaleRead})
+	if len(told) != 1 || len(told[0].Current) != 2*shards {
+		t.Fatalf("the client is told %d times", len(told))
+	}
+	bytes, fit := 0, 0
+	for _, c := range told[0].Current {
+		if bytes += len(c.Value.Bytes); !c.Locked {
+			fit++
+		}
+	}
+	if bytes > maxValuesBytes || fit != 2 { // the first large one, and one small one beside it
+		t.Errorf("%d values of %d bytes are told, want 2 in %d bytes", fit, bytes, maxValuesBytes)
+	}
+}
+
 // TestAgentStopsWhenRefused: an agent that hears how a transaction has ended while the client still
 // reads prepares nothing more for it, answers what comes later, and tells the client at the commit.
 func TestAgentStopsWhenRefused(t *testing.T) {
@@ -361,11 +415,17 @@ func generalPlants() []plant.Bug {
 		},
 		{
 			Name: "a leader says what was read right", Test: "TestStaleIsTold",
-			Old: "\t\tif v.Version == m.Stood[i] {\n", New: "\t\tif v.Version == m.Stood[i] && !MUTANT {\n",
+			Old: "; v.Version != m.Stood[i] {\n", New: "; v.Version != m.Stood[i] || MUTANT {\n",
 		},
 		{
 			Name: "who is refused is not told what there is", Test: "TestStaleIsTold",
-			Old: "\t\td.Current = c.current\n", New: "\t\tif !MUTANT {\n\t\t\td.Current = c.current\n\t\t}\n",
+			Old: "\t\td.Current = store.FitCurrent(c.current, maxValuesBytes)\n",
+			New: "\t\tif !MUTANT {\n\t\t\td.Current = store.FitCurrent(c.current, maxValuesBytes)\n\t\t}\n",
+		},
+		{
+			Name: "a refusal has whatever partitions send", Test: "TestRefusalFitsIntoAMessage",
+			Old: "\t\td.Current = store.FitCurrent(c.current, maxValuesBytes)\n",
+			New: "\t\td.Current = c.current\n\t\tif !MUTANT {\n\t\t\tstore.FitCurrent(c.current, maxValuesBytes)\n\t\t}\n",
 		},
 	}
 }

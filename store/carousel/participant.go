@@ -66,19 +66,12 @@ func (s *server) sayStale(env *protocol.Env[store.Message], from protocol.ID, m 
 	}
 	state := s.group.State(env)
 	out := staleReply{ID: m.Part.ID, Shard: s.self}
-	room := maxValuesBytes
 	for i, k := range m.Reads {
-		v := s.state.values.Newest(state, k)
-		if v.Version == m.Stood[i] {
-			continue
+		if v := s.state.values.Newest(state, k); v.Version != m.Stood[i] {
+			out.Current = append(out.Current, store.Current{Key: k, Value: v})
 		}
-		now := store.Current{Key: k, Value: v}
-		if room -= len(v.Bytes); room < 0 { // it has to be read
-			now, room = store.Current{Key: k, Locked: true}, room+len(v.Bytes)
-		}
-		out.Current = append(out.Current, now)
 	}
-	if len(out.Current) > 0 {
+	if out.Current = store.FitCurrent(out.Current, maxValuesBytes); len(out.Current) > 0 {
 		env.Send(from, out)
 	}
 }
@@ -99,7 +92,8 @@ func (s *server) valid(m prepareRequest) bool {
 		len(m.Reads)+len(m.Writes) > 0 && len(m.Reads) <= store.MaxAccesses && len(m.Writes) <= store.MaxAccesses
 }
 
-// maxValuesBytes bounds the values that are sent along with a prepare, and to a client.
+// maxValuesBytes bounds the values that are sent along with a prepare, and those of a message to a
+// client, of all partitions together: gRPC takes 4 MiB, and there may be 2 MiB of keys.
 const maxValuesBytes = 1 << 20
 
 // sendValues answers the read that comes with a prepare.
