@@ -55,6 +55,13 @@ func (s *server) handlePrepare(env *protocol.Env[store.Message], from protocol.I
 		}
 		return
 	}
+	if !s.waitsForOwn(env, from, m) {
+		s.answerPrepare(env, from, m)
+	}
+}
+
+// answerPrepare is handlePrepare as the leader, of what has nothing to wait for.
+func (s *server) answerPrepare(env *protocol.Env[store.Message], from protocol.ID, m prepareRequest) {
 	s.sayStale(env, from, m)
 	s.prepare(env, m, s.refuses(env, m))
 }
@@ -119,15 +126,20 @@ func (s *server) footprint(env *protocol.Env[store.Message], m prepareRequest) (
 	return footprint{at(m.Reads), at(m.Writes)}
 }
 
-// refuses returns why a leader does not prepare a part.
-func (s *server) refuses(env *protocol.Env[store.Message], m prepareRequest) store.Reason {
-	f := footprint{}
+// keys returns those that a request is about.
+func (m prepareRequest) keys() (f footprint) {
 	for _, k := range m.Reads {
 		f.Reads = append(f.Reads, store.Read{Key: k})
 	}
 	for _, k := range m.Writes {
 		f.Writes = append(f.Writes, store.Read{Key: k})
 	}
+	return f
+}
+
+// refuses returns why a leader does not prepare a part.
+func (s *server) refuses(env *protocol.Env[store.Message], m prepareRequest) store.Reason {
+	f := m.keys()
 	switch {
 	case m.Part.ID.Time > uint64(max(env.Now+s.cfg.MaxAhead, 0)) && !s.hasPart(m.Part.ID):
 		return store.Ahead

@@ -119,7 +119,8 @@ func (t *txn) begin(ctx context.Context) *attempt {
 	a.trace = t.tracer.begin(a.number, b)
 	if a.mode == Predicated {
 		a.validation = newValidation(a, t.seeds)
-		a.prepares = newPrepares(a.sites, b, t.client.cfg.PrepareEarly)
+		// As with what is declared: what a refused attempt has prepared is in the way.
+		a.prepares = newPrepares(a.sites, b, t.client.cfg.PrepareEarly && t.attempts == 1)
 	}
 	if !a.inTask { // how long something takes must make no difference to a task
 		a.watch = &watch{attempt: a}

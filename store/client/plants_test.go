@@ -29,6 +29,10 @@ func TestPlants(t *testing.T) {
 			Old: "\tif len(writes) == 0 {\n\t\treturn\n", New: "\tif len(writes) == 0 && !MUTANT {\n\t\treturn\n",
 		},
 		{
+			Name: "attempts after the first one prepare early", Test: "TestOnlyTheFirstAttemptPreparesEarly",
+			Old: "PrepareEarly && t.attempts == 1)", New: "PrepareEarly && (t.attempts == 1 || MUTANT))",
+		},
+		{
 			Name: "a predictor does not learn what was written", Test: "TestWrongGuessesDoNotShow",
 			Old: "\t\tif d.Version.IsZero() {\n", New: "\t\tif d.Version.IsZero() || MUTANT {\n",
 		},

@@ -183,3 +183,24 @@ func TestWrongGuessesDoNotShow(t *testing.T) {
 		}
 	})
 }
+
+// TestOnlyTheFirstAttemptPreparesEarly: what a refused attempt has had prepared is still on its way
+// to its end when the next one begins, and keeps others away for longer if it is prepared again.
+func TestOnlyTheFirstAttemptPreparesEarly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPreparing(map[store.Key]uint64{"a": 2, "b": 1}, time.Hour)
+		c, err := client.New(client.Config{Backend: p, Mode: client.Predicated, PrepareEarly: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Txn(t.Context(), updates(&seen{}, 0, "a", "b")); err != nil {
+			t.Fatal(err)
+		}
+		if n := p.commits.Load(); n != 2 {
+			t.Errorf("there are %d commits, want 2", n)
+		}
+		if want := []string{"[a b] [a]"}; !slices.Equal(p.steps, want) {
+			t.Errorf("it prepares %q, want %q", p.steps, want)
+		}
+	})
+}
