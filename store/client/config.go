@@ -75,7 +75,8 @@ type Config struct {
 	// predictor learns what committed transactions have read and, if the store's protocol tells the
 	// version, written, and what refused ones should have read. predict.NewLast is a cache of what
 	// this client has seen. nil: there is none. A guess counts as right if its Version is: the bytes
-	// that it has must be those of that version.
+	// that it has must be those of that version. A transaction asks for a key twice at most, and once
+	// if the guess was wrong.
 	Predictor control.Predictor
 	// Limits bound speculation, as in foresay.WithLimits. A Depth of 0 is 4096 here, as many as a
 	// transaction may read.
