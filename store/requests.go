@@ -235,6 +235,19 @@ func Hold(values []Held, room int) []Held {
 	return values
 }
 
+// FitCurrent returns what is held in place of what was read as it fits into room bytes of a message,
+// keys aside: what finds no room is marked as Locked, and has to be read. The keys are among those
+// that the transaction has read, so MaxTxnBytes bounds them.
+func FitCurrent(current []Current, room int) []Current {
+	for i := range current {
+		c := &current[i]
+		if room -= len(c.Value.Bytes); room < 0 {
+			*c, room = Current{Key: c.Key, Locked: true}, room+len(c.Value.Bytes)
+		}
+	}
+	return current
+}
+
 // leastRate is a rate at which transactions surely get to a site, in bytes a second.
 const leastRate = 4 << 20
 

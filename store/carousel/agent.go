@@ -42,6 +42,8 @@ type call struct {
 	steps    map[uint32]*store.DeclareRequest
 	values   map[store.Key]store.Held
 	heard    time.Duration // when the client was, last
+	// ended is how it has ended before its client asked for a commit; nil: it goes on.
+	ended *store.Decided
 	// held is for how long its prepares are held at most by leaders, to be handled in order.
 	held time.Duration
 	// current is what leaders hold in place of what it has read, as far as they have said.
@@ -124,11 +126,9 @@ func (a *agent) Receive(env *protocol.Env[store.Message], from protocol.ID, msg 
 		a.clocks.took(env, from, m)
 		a.tookDelay(env, from, m)
 	case store.Decided:
-		if c := a.calls[m.ID]; c != nil && c.txn != nil {
-			a.end(env, c, m)
-		}
+		a.onDecided(env, m)
 	case moved:
-		if c := a.calls[m.ID]; a.where.correct(m) && c != nil {
+		if c := a.calls[m.ID]; a.where.correct(m) && c != nil && c.ended == nil {
 			a.ask(env, c, func(shard uint32) []protocol.ID {
 				if shard != m.Shard {
 					return nil
@@ -174,6 +174,10 @@ func (a *agent) onDeclare(env *protocol.Env[store.Message], from protocol.ID, m 
 			a.declareView(env, c)
 		}
 	case c.txn != nil || c.declared == nil || c.view != nil && m.Step > 0:
+		return
+	case c.ended != nil:
+		c.heard = env.Now
+		c.answerEnded(env, from, m)
 		return
 	case c.steps[m.Step] == nil && m.Validate() == nil && m.Step > 0:
 		c.steps[m.Step] = &m
@@ -268,6 +272,21 @@ func (a *agent) answerDeclare(env *protocol.Env[store.Message], c *call) {
 	}
 }
 
+// answerEnded answers a step of a transaction that has ended already. Nothing is prepared for it any
+// more, so what has not come by now is for the client to read.
+func (c *call) answerEnded(env *protocol.Env[store.Message], to protocol.ID, m store.DeclareRequest) {
+	out := store.DeclareReply{ID: c.id, Step: m.Step}
+	for _, k := range m.Reads {
+		v, ok := c.values[k]
+		if !ok {
+			v = store.Held{Large: true}
+		}
+		out.Values = append(out.Values, v)
+	}
+	out.Values = store.Hold(out.Values, maxValuesBytes)
+	env.Send(to, out)
+}
+
 // hasAll tells whether the values of some keys are there.
 func (c *call) hasAll(keys []store.Key) bool {
 	return !slices.ContainsFunc(keys, func(k store.Key) bool {
@@ -289,7 +308,7 @@ func (c *call) waits() bool {
 // onAbort ends a transaction that its client has given up while it was reading.
 func (a *agent) onAbort(env *protocol.Env[store.Message], m store.AbandonRequest) {
 	if c := a.calls[m.ID]; c != nil && c.txn == nil {
-		if c.view == nil {
+		if c.view == nil && c.ended == nil {
 			env.Send(a.where.leader(a.coord(c)), abortRequest{c.id, c.shards()})
 		}
 		delete(a.calls, c.id)
@@ -318,6 +337,10 @@ func (a *agent) onCommit(env *protocol.Env[store.Message], from protocol.ID, m s
 		a.calls[c.id] = c
 	}
 	c.clients, c.txn, c.tries = []protocol.ID{from}, &m.Txn, 0
+	if c.ended != nil {
+		a.end(env, c, *c.ended)
+		return
+	}
 	var reads, writes []store.Key
 	for _, r := range m.Txn.Reads {
 		reads = append(reads, r.Key)
@@ -396,8 +419,8 @@ func (a *agent) again(env *protocol.Env[store.Message], c *call) {
 		return
 	}
 	env.After(againAfter*a.cfg.RoundTrip, againTimer{c.id})
-	if c.txn == nil && c.view == nil && c.tries > 0 && !c.waits() {
-		return // it has all that it asked for; heartbeats go on
+	if c.txn == nil && c.view == nil && c.tries > 0 && (c.ended != nil || !c.waits()) {
+		return // it has all that it asked for, or will not get it; heartbeats go on
 	}
 	if c.tries++; c.tries > 1 && c.view != nil && c.view.stage == byClosed {
 		a.leaveClosed(env, c) // who was the nearest is silent
@@ -513,10 +536,22 @@ func (a *agent) onStale(from protocol.ID, m staleReply) {
 	}
 }
 
+// onDecided takes a transaction's end. If its client still reads, one of its parts was refused:
+// nothing more is prepared for it, and the client is told when it asks for the commit.
+func (a *agent) onDecided(env *protocol.Env[store.Message], m store.Decided) {
+	switch c := a.calls[m.ID]; {
+	case c == nil:
+	case c.txn != nil:
+		a.end(env, c, m)
+	case c.declared != nil && c.view == nil:
+		c.ended = &m
+	}
+}
+
 // end tells clients how a transaction has ended and, if what it has read was old, what there is.
 func (a *agent) end(env *protocol.Env[store.Message], c *call, d store.Decided) {
 	if d.Verdict == store.Aborted {
-		d.Current = c.current
+		d.Current = store.FitCurrent(c.current, maxValuesBytes)
 	}
 	d.Held = c.held
 	for _, to := range c.clients {

@@ -193,6 +193,64 @@ func leading(t *testing.T) (*server, *protocol.Env[store.Message]) {
 	return s, env
 }
 
+// TestRetryWaitsForItsOwn: a transaction that is tried again comes before the end of its earlier
+// attempt. Its prepare waits for that, if nobody else is in the way, and not for long.
+func TestRetryWaitsForItsOwn(t *testing.T) {
+	s, env := leading(t)
+	now := uint64(time.Hour)
+	ask := func(n, age uint64, keys ...store.Key) prepareRequest {
+		m := prepareRequest{Part: partID{store.TxnID{Time: now + n, Client: 1}, 1}, Writes: keys, Leader: true}
+		if age > 0 {
+			m.Priority = store.Priority{Began: now + age, Client: 1}
+		}
+		return m
+	}
+	said := func(m prepareRequest) string {
+		p := s.flying[m.Part]
+		if p == nil {
+			return "nothing"
+		}
+		return p.Ballot.Reason.String()
+	}
+	want := func(what string, m prepareRequest, word string) {
+		t.Helper()
+		if got := said(m); got != word {
+			t.Errorf("%s: it says %s, want %s", what, got, word)
+		}
+	}
+	first, retry := ask(10, 0, "a"), ask(20, 10, "a")
+	for _, m := range []prepareRequest{first, retry} {
+		s.handlePrepare(env, 10, m)
+	}
+	want("the first attempt", first, "none")
+	want("the second attempt", retry, "nothing")
+	again := retry
+	again.Priority = store.Priority{} // as what is repeated has none
+	s.handlePrepare(env, 10, again)
+	want("the second attempt, repeated", retry, "nothing")
+	other := ask(21, 15, "a")
+	s.handlePrepare(env, 10, other)
+	want("another transaction", other, "locked")
+	s.land(first.Part)
+	s.settled(env, first.Part.ID, false)
+	want("the second attempt after the end of the first", retry, "none")
+
+	third := ask(30, 10, "a")
+	s.handlePrepare(env, 10, third)
+	want("the third attempt", third, "nothing")
+	env.Begin(env.Now + s.trips(ownFor))
+	s.sweepClaims(env)
+	want("the third attempt after long", third, "locked")
+
+	s.handlePrepare(env, 10, ask(40, 0, "b"))
+	both := ask(41, 10, "a", "b")
+	s.handlePrepare(env, 10, both)
+	want("one that others are in the way of, too", both, "locked")
+	if n := len(s.reserving.behind); n > 0 {
+		t.Errorf("%d prepares wait", n)
+	}
+}
+
 // TestReservationsOfThoseTriedAgain: a transaction that is tried again keeps what it is refused
 // from younger ones. One that is refused for the first time does not, nor one that meets who has
 // been there for long. An end that is committed gives back what it had reserved.

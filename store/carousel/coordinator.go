@@ -67,6 +67,13 @@ func (s *server) txn(env *protocol.Env[store.Message], id store.TxnID) *txn {
 	return t
 }
 
+// addAgent notes that an agent is to be told of the end.
+func (t *txn) addAgent(agent protocol.ID) {
+	if !slices.Contains(t.agents, agent) {
+		t.agents = append(t.agents, agent)
+	}
+}
+
 // over tells an agent how a transaction has ended of which the group has no record any more, or
 // tells that it has one, or nothing.
 func (s *server) over(env *protocol.Env[store.Message], to protocol.ID, id store.TxnID) bool {
@@ -101,6 +108,7 @@ func (s *server) onBegin(env *protocol.Env[store.Message], from protocol.ID, m b
 		env.Send(from, decision(t.id, *t.end))
 		return
 	}
+	t.addAgent(from)
 	if r := s.state.records[m.ID]; r == nil || len(union(r.shards, m.Shards)) > len(r.shards) {
 		s.propose(env, begun{m})
 	}
@@ -125,9 +133,7 @@ func (s *server) onCommit(env *protocol.Env[store.Message], from protocol.ID, m 
 		env.Send(from, decision(t.id, *t.end))
 		return
 	}
-	if !slices.Contains(t.agents, from) {
-		t.agents = append(t.agents, from)
-	}
+	t.addAgent(from)
 	if r := s.state.records[m.ID]; !t.asked && (r == nil || r.commit == nil) {
 		t.asked, t.since = true, env.Now
 		if _, ok := s.propose(env, committing{m}); !ok {

@@ -1,6 +1,7 @@
 package carousel
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -232,6 +233,134 @@ func TestStaleIsTold(t *testing.T) {
 	}
 }
 
+// TestRefusalFitsIntoAMessage: what all partitions hold in place of what a transaction has read
+// goes along with its refusal as far as the message has room. The client is to read the rest.
+func TestRefusalFitsIntoAMessage(t *testing.T) {
+	const shards = 5
+	layout := storetest.Layout(3, shards)
+	a, err := newAgent(store.Config{ID: layout.Sites[0].Coordinators[0], Layout: layout}, fastMode)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := store.TxnID{Time: 9, Client: nameOf(9, 0)}
+	txn := store.Txn{ID: id}
+	for shard := range shards {
+		for _, k := range keysOf(layout, shard, 2) {
+			txn.Reads = append(txn.Reads, store.Read{Key: k})
+		}
+	}
+	slices.SortFunc(txn.Reads, func(a, b store.Read) int { return cmp.Compare(a.Key, b.Key) })
+	txn.Writes = []store.Write{{Key: txn.Reads[0].Key}}
+	var told []store.Decided
+	say := func(from protocol.ID, m store.Message) {
+		env := protocol.NewEnv[store.Message](nil, 1, rand.New(rand.NewPCG(1, 1)))
+		a.Receive(env, from, m)
+		for _, e := range env.Out {
+			if d, ok := e.Msg.(store.Decided); ok {
+				told = append(told, d)
+			}
+		}
+	}
+	say(200, store.CommitRequest{Txn: txn})
+	for shard := range shards {
+		now := store.Value{Version: store.Version{Time: 7, Client: 1}, Present: true, Bytes: make([]byte, maxValuesBytes-1)}
+		m := staleReply{ID: id, Shard: uint32(shard)}
+		for _, k := range keysOf(layout, shard, 2) {
+			m.Current = append(m.Current, store.Current{Key: k, Value: now})
+			now.Bytes = []byte("x")
+		}
+		say(layout.Sites[layout.FirstOf(shard)].Shards[shard], m)
+	}
+	say(layout.Sites[0].Shards[0], store.Decided{ID: id, Verdict: store.Aborted, Reason: store.StaleRead})
+	if len(told) != 1 || len(told[0].Current) != 2*shards {
+		t.Fatalf("the client is told %d times", len(told))
+	}
+	bytes, fit := 0, 0
+	for _, c := range told[0].Current {
+		if bytes += len(c.Value.Bytes); !c.Locked {
+			fit++
+		}
+	}
+	if bytes > maxValuesBytes || fit != 2 { // the first large one, and one small one beside it
+		t.Errorf("%d values of %d bytes are told, want 2 in %d bytes", fit, bytes, maxValuesBytes)
+	}
+}
+
+// TestAgentStopsWhenRefused: an agent that hears how a transaction has ended while the client still
+// reads prepares nothing more for it, answers what comes later, and tells the client at the commit.
+func TestAgentStopsWhenRefused(t *testing.T) {
+	layout := storetest.Layout(3, 2)
+	a, err := newAgent(store.Config{ID: layout.Sites[0].Coordinators[0], Layout: layout}, fastMode)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ks := keysOf(layout, 0, 2)
+	id := store.TxnID{Time: 9, Client: nameOf(9, 1)}
+	do := func(f func(env *protocol.Env[store.Message])) (out []store.Message) {
+		env := protocol.NewEnv[store.Message](nil, 1, rand.New(rand.NewPCG(1, 1)))
+		f(env)
+		for _, e := range env.Out {
+			if e.Msg != nil {
+				out = append(out, e.Msg)
+			}
+		}
+		return out
+	}
+	say := func(from protocol.ID, m store.Message) []store.Message {
+		return do(func(env *protocol.Env[store.Message]) { a.Receive(env, from, m) })
+	}
+	leader := layout.Sites[layout.FirstOf(0)].Shards[0]
+	first := store.DeclareRequest{ID: id, Step: 1, Reads: ks[:1], Writes: ks[:1]}
+	say(200, first)
+	say(leader, valuesReply{Part: partID{id, 1}, Leader: true,
+		Values: []store.Held{{Value: store.Value{Version: store.Version{Time: 4, Client: 1}}}}})
+	second := store.DeclareRequest{ID: id, Step: 2, Reads: ks, Writes: ks}
+	say(200, second) // what it is about to read does not come
+	say(layout.Sites[layout.FirstOf(1)].Shards[1], store.Decided{ID: id, Verdict: store.Aborted, Reason: store.Locked})
+	for _, m := range []store.DeclareRequest{first, second, {ID: id, Step: 3, Reads: ks, Writes: ks}} {
+		out := say(200, m)
+		if len(out) != 1 {
+			t.Fatalf("step %d of a refused transaction: it says %+v", m.Step, out)
+		}
+		r, ok := out[0].(store.DeclareReply)
+		if !ok || r.Step != m.Step || len(r.Values) != len(m.Reads) || r.Values[0].Value.Version.Time != 4 ||
+			m.Step > 1 && !r.Values[1].Large {
+			t.Errorf("step %d of a refused transaction: it says %+v", m.Step, out)
+		}
+	}
+	if out := do(func(env *protocol.Env[store.Message]) { a.Expire(env, againTimer{id}) }); len(out) > 0 {
+		t.Errorf("when its time is over it says %+v", out)
+	}
+	out := say(200, store.CommitRequest{Txn: store.Txn{ID: id, Reads: []store.Read{{Key: ks[0]}},
+		Writes: []store.Write{{Key: ks[0]}}}})
+	if len(out) != 1 || len(a.calls) > 0 {
+		t.Fatalf("at the commit it says %+v, and has %d calls", out, len(a.calls))
+	}
+	if d, ok := out[0].(store.Decided); !ok || d.Verdict != store.Aborted || d.Reason != store.Locked {
+		t.Errorf("at the commit it says %+v", out)
+	}
+}
+
+// TestRefusalIsToldAtOnce: the agent of a transaction that still reads hears that a part of it was
+// refused when that is on record, without asking.
+func TestRefusalIsToldAtOnce(t *testing.T) {
+	a := newAlone(t)
+	a.term = 3
+	says(t, "a transaction begins", a.call(func(env *protocol.Env[store.Message]) {
+		a.Receive(env, 10, beginRequest{txnID(1), []uint32{0}})
+	}))
+	a.state.records[txnID(1)] = &txnRecord{id: txnID(1), end: &outcome{reason: store.Locked}, shards: []uint32{0}}
+	var told []store.Decided
+	for _, m := range a.call(func(env *protocol.Env[store.Message]) { a.wasDecided(env, txnID(1)) }) {
+		if d, ok := m.(store.Decided); ok {
+			told = append(told, d)
+		}
+	}
+	if len(told) != 1 || told[0].Reason != store.Locked {
+		t.Errorf("it tells the agent %+v", told)
+	}
+}
+
 // generalPlants leave out what transactions rest on whose code reaches keys one after the other.
 func generalPlants() []plant.Bug {
 	return []plant.Bug{
@@ -256,6 +385,19 @@ func generalPlants() []plant.Bug {
 			Old: "\t\t\t\tif p.ref.Shard == shard {\n", New: "\t\t\t\tif p.ref.Shard == shard && !MUTANT {\n",
 		},
 		{
+			Name: "an agent goes on preparing what was refused", Test: "TestAgentStopsWhenRefused",
+			Old: "\t\tc.ended = &m\n", New: "\t\tif !MUTANT {\n\t\t\tc.ended = &m\n\t\t}\n",
+		},
+		{
+			Name: "an agent asks again for what was refused", Test: "TestAgentStopsWhenRefused",
+			Old: "c.tries > 0 && (c.ended != nil || !c.waits())", New: "c.tries > 0 && (!MUTANT && c.ended != nil || !c.waits())",
+		},
+		{
+			Name: "who still reads is not told of a refusal", Test: "TestRefusalIsToldAtOnce",
+			Old: "\tt.addAgent(from)\n\tif r := s.state.records[m.ID]; r == nil",
+			New: "\tif !MUTANT {\n\t\tt.addAgent(from)\n\t}\n\tif r := s.state.records[m.ID]; r == nil",
+		},
+		{
 			Name: "keys of later steps are not locked", Test: "TestGeneralNotices/1",
 			Old: "\ts.locks.add(p.id.ID, p.ballot.footprint)\n\tst.Put(",
 			New: "\tif !MUTANT || p.id.Step == 1 {\n\t\ts.locks.add(p.id.ID, p.ballot.footprint)\n\t}\n\tst.Put(",
@@ -273,11 +415,17 @@ func generalPlants() []plant.Bug {
 		},
 		{
 			Name: "a leader says what was read right", Test: "TestStaleIsTold",
-			Old: "\t\tif v.Version == m.Stood[i] {\n", New: "\t\tif v.Version == m.Stood[i] && !MUTANT {\n",
+			Old: "; v.Version != m.Stood[i] {\n", New: "; v.Version != m.Stood[i] || MUTANT {\n",
 		},
 		{
 			Name: "who is refused is not told what there is", Test: "TestStaleIsTold",
-			Old: "\t\td.Current = c.current\n", New: "\t\tif !MUTANT {\n\t\t\td.Current = c.current\n\t\t}\n",
+			Old: "\t\td.Current = store.FitCurrent(c.current, maxValuesBytes)\n",
+			New: "\t\tif !MUTANT {\n\t\t\td.Current = store.FitCurrent(c.current, maxValuesBytes)\n\t\t}\n",
+		},
+		{
+			Name: "a refusal has whatever partitions send", Test: "TestRefusalFitsIntoAMessage",
+			Old: "\t\td.Current = store.FitCurrent(c.current, maxValuesBytes)\n",
+			New: "\t\td.Current = c.current\n\t\tif !MUTANT {\n\t\t\tstore.FitCurrent(c.current, maxValuesBytes)\n\t\t}\n",
 		},
 	}
 }

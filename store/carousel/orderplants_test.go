@@ -27,6 +27,22 @@ func orderPlants() []plant.Bug {
 			Old: "idle < 0 || idle > delayWindow*every {", New: "(idle < 0 || idle > delayWindow*every) && !MUTANT {",
 		},
 		{
+			Name: "a retry is refused because of its own earlier attempt", Test: "TestRetryWaitsForItsOwn",
+			Old: "\tif !s.waitsForOwn(env, from, m) {\n", New: "\tif MUTANT || !s.waitsForOwn(env, from, m) {\n",
+		},
+		{
+			Name: "a retry waits for other transactions, too", Test: "TestRetryWaitsForItsOwn",
+			Old: "return ageOf(id) != m.Priority && (", New: "return !MUTANT && ageOf(id) != m.Priority && (",
+		},
+		{
+			Name: "a retry waits for ever", Test: "TestRetryWaitsForItsOwn",
+			Old: "long := env.Now-b.since >= s.trips(ownFor) ||", New: "long := env.Now-b.since >= s.trips(ownFor) && !MUTANT ||",
+		},
+		{
+			Name: "a retry that waits is refused when it is repeated", Test: "TestRetryWaitsForItsOwn",
+			Old: "return b.ask.Part == m.Part }) {\n", New: "return b.ask.Part == m.Part }) && !MUTANT {\n",
+		},
+		{
 			Name: "age does not count", Test: "TestReservationsOfThoseTriedAgain", Tests: []string{"TestOldestWins/fast"},
 			Old: "\tcase s.isReserved(env, m) &&", New: "\tcase !MUTANT && s.isReserved(env, m) &&",
 		},

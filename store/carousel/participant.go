@@ -55,6 +55,13 @@ func (s *server) handlePrepare(env *protocol.Env[store.Message], from protocol.I
 		}
 		return
 	}
+	if !s.waitsForOwn(env, from, m) {
+		s.answerPrepare(env, from, m)
+	}
+}
+
+// answerPrepare is handlePrepare as the leader, of what has nothing to wait for.
+func (s *server) answerPrepare(env *protocol.Env[store.Message], from protocol.ID, m prepareRequest) {
 	s.sayStale(env, from, m)
 	s.prepare(env, m, s.refuses(env, m))
 }
@@ -66,19 +73,12 @@ func (s *server) sayStale(env *protocol.Env[store.Message], from protocol.ID, m 
 	}
 	state := s.group.State(env)
 	out := staleReply{ID: m.Part.ID, Shard: s.self}
-	room := maxValuesBytes
 	for i, k := range m.Reads {
-		v := s.state.values.Newest(state, k)
-		if v.Version == m.Stood[i] {
-			continue
+		if v := s.state.values.Newest(state, k); v.Version != m.Stood[i] {
+			out.Current = append(out.Current, store.Current{Key: k, Value: v})
 		}
-		now := store.Current{Key: k, Value: v}
-		if room -= len(v.Bytes); room < 0 { // it has to be read
-			now, room = store.Current{Key: k, Locked: true}, room+len(v.Bytes)
-		}
-		out.Current = append(out.Current, now)
 	}
-	if len(out.Current) > 0 {
+	if out.Current = store.FitCurrent(out.Current, maxValuesBytes); len(out.Current) > 0 {
 		env.Send(from, out)
 	}
 }
@@ -99,7 +99,8 @@ func (s *server) valid(m prepareRequest) bool {
 		len(m.Reads)+len(m.Writes) > 0 && len(m.Reads) <= store.MaxAccesses && len(m.Writes) <= store.MaxAccesses
 }
 
-// maxValuesBytes bounds the values that are sent along with a prepare, and to a client.
+// maxValuesBytes bounds the values that are sent along with a prepare, and those of a message to a
+// client, of all partitions together: gRPC takes 4 MiB, and there may be 2 MiB of keys.
 const maxValuesBytes = 1 << 20
 
 // sendValues answers the read that comes with a prepare.
@@ -125,15 +126,20 @@ func (s *server) footprint(env *protocol.Env[store.Message], m prepareRequest) (
 	return footprint{at(m.Reads), at(m.Writes)}
 }
 
-// refuses returns why a leader does not prepare a part.
-func (s *server) refuses(env *protocol.Env[store.Message], m prepareRequest) store.Reason {
-	f := footprint{}
+// keys returns those that a request is about.
+func (m prepareRequest) keys() (f footprint) {
 	for _, k := range m.Reads {
 		f.Reads = append(f.Reads, store.Read{Key: k})
 	}
 	for _, k := range m.Writes {
 		f.Writes = append(f.Writes, store.Read{Key: k})
 	}
+	return f
+}
+
+// refuses returns why a leader does not prepare a part.
+func (s *server) refuses(env *protocol.Env[store.Message], m prepareRequest) store.Reason {
+	f := m.keys()
 	switch {
 	case m.Part.ID.Time > uint64(max(env.Now+s.cfg.MaxAhead, 0)) && !s.hasPart(m.Part.ID):
 		return store.Ahead

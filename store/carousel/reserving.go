@@ -21,6 +21,15 @@ type reserving struct {
 	// turns are reads of such transactions that wait until the key is theirs to read.
 	turns map[store.Key][]turn
 	waits int // Invariant: the sum over turns, at most MaxWaiting
+	// behind are prepares that earlier attempts of the same transactions are in the way of.
+	behind []follower // Invariant: at most MaxWaiting
+}
+
+// A follower is a prepare that waits for the end of earlier attempts.
+type follower struct {
+	from  protocol.ID
+	ask   prepareRequest
+	since time.Duration
 }
 
 // A turn is a read that waits.
@@ -42,11 +51,16 @@ type claim struct {
 // its reservation lasts, and than its client waits for an answer.
 const turnFor = 1
 
+// ownFor is how many round trips a prepare waits for the end of its transaction's earlier attempts:
+// the coordinator's group records that, and then the partition's, and the client hears of it before
+// either.
+const ownFor = 3
+
 // claimFor is how many round trips an end is waited for that says what becomes of a claim.
 const claimFor = 8
 
 func newReserving(cfg store.Config) reserving {
-	return reserving{kit.NewReservations(cfg, nil), map[store.TxnID]*claim{}, map[store.Key][]turn{}, 0}
+	return reserving{kit.NewReservations(cfg, nil), map[store.TxnID]*claim{}, map[store.Key][]turn{}, 0, nil}
 }
 
 // age returns that of the transaction's first attempt.
@@ -138,6 +152,7 @@ func (s *server) settled(env *protocol.Env[store.Message], id store.TxnID, commi
 		}
 	}
 	s.wakeTurns(env)
+	s.wakeBehind(env)
 }
 
 // onRead answers what the replica holds, which may be old: the commit says so. The read of a
@@ -202,4 +217,58 @@ func (s *server) sweepClaims(env *protocol.Env[store.Message]) {
 		}
 	}
 	s.wakeTurns(env)
+	s.wakeBehind(env)
+}
+
+// waitsForOwn has a prepare wait if nobody has its keys but earlier attempts of the same
+// transaction. Those are aborted, or the client would not try again, and their ends are on the way.
+func (s *server) waitsForOwn(env *protocol.Env[store.Message], from protocol.ID, m prepareRequest) bool {
+	r := &s.reserving
+	if slices.ContainsFunc(r.behind, func(b follower) bool { return b.ask.Part == m.Part }) {
+		return true
+	}
+	if !s.isBehindOwn(m) || len(r.behind) >= s.cfg.MaxWaiting {
+		return false
+	}
+	r.behind = append(r.behind, follower{from, m, env.Now})
+	return true
+}
+
+// isBehindOwn tells whether earlier attempts of the same transaction have keys of a prepare, and
+// nobody else does.
+func (s *server) isBehindOwn(m prepareRequest) bool {
+	if m.Priority.IsZero() || s.state.knows(m.Part) {
+		return false
+	}
+	f, meets := m.keys(), false
+	foreign := func(id store.TxnID) bool {
+		if id == m.Part.ID {
+			return false
+		}
+		meets = true
+		c := s.reserving.asked[id]
+		return ageOf(id) != m.Priority && (c == nil || c.age != m.Priority)
+	}
+	return !s.state.locks.meets(f, foreign) && !s.flyingLocks.meets(f, foreign) && meets
+}
+
+// wakeBehind handles prepares that need wait no longer, or have waited for long.
+func (s *server) wakeBehind(env *protocol.Env[store.Message]) {
+	r := &s.reserving
+	var ready []follower
+	r.behind = slices.DeleteFunc(r.behind, func(b follower) bool {
+		long := env.Now-b.since >= s.trips(ownFor) || env.Now < b.since
+		if !long && s.term > 0 && s.isBehindOwn(b.ask) {
+			return false
+		}
+		ready = append(ready, b)
+		return true
+	})
+	for _, b := range ready {
+		if s.term > 0 {
+			s.answerPrepare(env, b.from, b.ask)
+		} else {
+			s.elsewhere(env, b.from, b.ask.Part.ID)
+		}
+	}
 }

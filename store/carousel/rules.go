@@ -231,8 +231,14 @@ type lock struct {
 
 // conflict tells whether another transaction has a key that this one reads or writes.
 func (l locks) conflict(id store.TxnID, f footprint) bool {
+	return l.meets(f, func(other store.TxnID) bool { return other != id })
+}
+
+// meets tells whether one of the transactions for which a function says so has a key, to write it,
+// that is read or written here, or reads one that is written here.
+func (l locks) meets(f footprint, counts func(store.TxnID) bool) bool {
 	for _, r := range f.Reads {
-		if k := l[r.Key]; k != nil && !k.writer.IsZero() && k.writer != id {
+		if k := l[r.Key]; k != nil && !k.writer.IsZero() && counts(k.writer) {
 			return true
 		}
 	}
@@ -241,8 +247,7 @@ func (l locks) conflict(id store.TxnID, f footprint) bool {
 		if k == nil {
 			continue
 		}
-		others := func(r store.TxnID) bool { return r != id }
-		if !k.writer.IsZero() && k.writer != id || slices.ContainsFunc(k.readers, others) {
+		if !k.writer.IsZero() && counts(k.writer) || slices.ContainsFunc(k.readers, counts) {
 			return true
 		}
 	}

@@ -29,7 +29,13 @@ type txn struct {
 	seeds map[store.Key]store.Value
 	// blocked are keys that the refusal said were about to change.
 	blocked []store.Key
+	// predictions is how often the predictor was asked for keys: maxPredictions if it was wrong.
+	predictions map[store.Key]int
 }
+
+// maxPredictions is how often a transaction asks the client's predictor for a key: it may have been
+// right when an attempt was refused for another reason.
+const maxPredictions = 2
 
 // attempt is one try of a transaction. It does not change, but for what is settled.
 type attempt struct {
@@ -45,6 +51,8 @@ type attempt struct {
 	reads      *reads
 	sites      Attempt
 	prepares   *prepares // nil: its reads are not predicated
+	// unpredictable are keys that the predictor is not asked for.
+	unpredictable map[store.Key]bool
 }
 
 // reads is what is known of an attempt's reads, those of all its runs.
@@ -52,6 +60,30 @@ type reads struct {
 	mu      sync.Mutex
 	settled map[store.Read]bool // answers that need no validation where they are all that a transaction did
 	asked   map[store.Key]int   // how many reads of a key have no answer
+	// predicted are keys that the client's predictor was asked for.
+	predicted map[store.Key]bool
+	// refuted is what keys hold that were guessed otherwise.
+	refuted map[store.Key]store.Value
+}
+
+// predict notes that the client's predictor is asked for a key.
+func (s *reads) predict(key store.Key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.predicted == nil {
+		s.predicted = map[store.Key]bool{}
+	}
+	s.predicted[key] = true
+}
+
+// refute notes what a key holds in place of what was guessed.
+func (s *reads) refute(key store.Key, v store.Value) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.refuted == nil {
+		s.refuted = map[store.Key]store.Value{}
+	}
+	s.refuted[key] = v
 }
 
 // ask notes that a key is asked for, or that an answer came.
@@ -119,7 +151,9 @@ func (t *txn) begin(ctx context.Context) *attempt {
 	a.trace = t.tracer.begin(a.number, b)
 	if a.mode == Predicated {
 		a.validation = newValidation(a, t.seeds)
-		a.prepares = newPrepares(a.sites, b, t.client.cfg.PrepareEarly)
+		a.unpredictable = t.unpredictable()
+		// As with what is declared: what a refused attempt has prepared is in the way.
+		a.prepares = newPrepares(a.sites, b, t.client.cfg.PrepareEarly && t.attempts == 1)
 	}
 	if !a.inTask { // how long something takes must make no difference to a task
 		a.watch = &watch{attempt: a}
@@ -162,6 +196,36 @@ func (t *txn) decided(a *attempt, d Decision) {
 	a.trace.decided(d)
 }
 
+// unpredictable returns the keys that the client's predictor is not asked for any more.
+func (t *txn) unpredictable() map[store.Key]bool {
+	out := map[store.Key]bool{}
+	for k, n := range t.predictions {
+		if n >= maxPredictions {
+			out[k] = true
+		}
+	}
+	return out
+}
+
+// count keeps how the client's predictor has done in a refused attempt. Which guess was wrong, if
+// something was that had been read, is not always told.
+func (t *txn) count(s *reads, why store.Reason) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t.predictions == nil {
+		t.predictions = map[store.Key]int{}
+	}
+	for k := range s.predicted {
+		if t.predictions[k]++; why == store.StaleRead {
+			t.predictions[k] = maxPredictions
+		}
+	}
+	for k, v := range s.refuted {
+		t.predictions[k] = maxPredictions
+		t.seed(k, v)
+	}
+}
+
 // plant keeps what the next predicated attempt can take for granted, since the refusals say so.
 func (t *txn) plant(a *attempt, d Decision) {
 	t.seeds, t.blocked = nil, nil
@@ -169,6 +233,7 @@ func (t *txn) plant(a *attempt, d Decision) {
 		return
 	}
 	t.seeds = map[store.Key]store.Value{}
+	t.count(a.reads, d.Outcome.Reason)
 	a.prepares.known(t.seed)
 	for _, c := range d.Current {
 		switch {

@@ -65,8 +65,9 @@ type Config struct {
 	QuorumAfter time.Duration
 	// PrepareEarly has transactions in mode Predicated prepare keys as their functions reach them,
 	// on stores that can, Carousel: general transactions [Carousel §6.1]. Leaders then say sooner
-	// than the commit whether a guess was right. Where most transactions meet on the same keys they
-	// refuse each other, and may be tried again for very long: leave it off there.
+	// than the commit whether a guess was right. Only the first attempt does so: what it has had
+	// prepared is still locked when the next one begins. Where most transactions meet on the same
+	// keys this gains nothing.
 	PrepareEarly bool
 	// Predictor guesses what keys hold, for transactions in mode Predicated: the request is the key, a
 	// string, the response a store.Value. A transaction goes on at once with its guess, and reads
@@ -74,7 +75,8 @@ type Config struct {
 	// predictor learns what committed transactions have read and, if the store's protocol tells the
 	// version, written, and what refused ones should have read. predict.NewLast is a cache of what
 	// this client has seen. nil: there is none. A guess counts as right if its Version is: the bytes
-	// that it has must be those of that version.
+	// that it has must be those of that version. A transaction asks for a key twice at most, and once
+	// if the guess was wrong.
 	Predictor control.Predictor
 	// Limits bound speculation, as in foresay.WithLimits. A Depth of 0 is 4096 here, as many as a
 	// transaction may read.

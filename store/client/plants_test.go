@@ -29,6 +29,22 @@ func TestPlants(t *testing.T) {
 			Old: "\tif len(writes) == 0 {\n\t\treturn\n", New: "\tif len(writes) == 0 && !MUTANT {\n\t\treturn\n",
 		},
 		{
+			Name: "a predictor that was wrong is asked again", Test: "TestWrongPredictorIsNotAskedAgain",
+			Old: "; why == store.StaleRead {\n", New: "; why == store.StaleRead && !MUTANT {\n",
+		},
+		{
+			Name: "a predictor is asked for a key in each attempt", Test: "TestWrongPredictorIsNotAskedAgain",
+			Old: "if n >= maxPredictions {", New: "if n >= maxPredictions && !MUTANT {",
+		},
+		{
+			Name: "what is known in place of a wrong guess is forgotten", Test: "TestRefutedGuessIsNotGuessedAgain",
+			Old: "\t\tt.seed(k, v)\n", New: "\t\tif !MUTANT {\n\t\t\tt.seed(k, v)\n\t\t}\n",
+		},
+		{
+			Name: "attempts after the first one prepare early", Test: "TestOnlyTheFirstAttemptPreparesEarly",
+			Old: "PrepareEarly && t.attempts == 1)", New: "PrepareEarly && (t.attempts == 1 || MUTANT))",
+		},
+		{
 			Name: "a predictor does not learn what was written", Test: "TestWrongGuessesDoNotShow",
 			Old: "\t\tif d.Version.IsZero() {\n", New: "\t\tif d.Version.IsZero() || MUTANT {\n",
 		},

@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -180,6 +181,102 @@ func TestWrongGuessesDoNotShow(t *testing.T) {
 			if v, ok := got[0].(store.Value); !ok || v.Version.Time != 7 || v.Bytes[0] != want {
 				t.Errorf("it has learnt that %s holds %+v, want %d", key, got, want)
 			}
+		}
+	})
+}
+
+// TestOnlyTheFirstAttemptPreparesEarly: what a refused attempt has had prepared is still on its way
+// to its end when the next one begins, and keeps others away for longer if it is prepared again.
+func TestOnlyTheFirstAttemptPreparesEarly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPreparing(map[store.Key]uint64{"a": 2, "b": 1}, time.Hour)
+		c, err := client.New(client.Config{Backend: p, Mode: client.Predicated, PrepareEarly: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Txn(t.Context(), updates(&seen{}, 0, "a", "b")); err != nil {
+			t.Fatal(err)
+		}
+		if n := p.commits.Load(); n != 2 {
+			t.Errorf("there are %d commits, want 2", n)
+		}
+		if want := []string{"[a b] [a]"}; !slices.Equal(p.steps, want) {
+			t.Errorf("it prepares %q, want %q", p.steps, want)
+		}
+	})
+}
+
+// liar is a predictor that is always wrong, and learns nothing.
+type liar struct{ asked map[string]int }
+
+func (l *liar) Predict(_ context.Context, key any) []any {
+	l.asked[key.(string)]++
+	return []any{val(1).Value}
+}
+
+func (l *liar) Learn(context.Context, any, any) {}
+
+// TestWrongPredictorIsNotAskedAgain: a predictor that was wrong about a key is not asked for it
+// again in the transaction, though refusals do not tell which guess was wrong. One that may have
+// been right is asked once more.
+func TestWrongPredictorIsNotAskedAgain(t *testing.T) {
+	for _, tc := range []struct {
+		reason store.Reason
+		asked  int
+	}{{store.StaleRead, 1}, {store.Locked, 2}} {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPreparing(map[store.Key]uint64{"a": 5, "b": 5}, time.Hour)
+			commits := 0
+			p.fake.commit = func(_ context.Context, reads []store.Read, writes []store.Write) client.Decision {
+				time.Sleep(100 * time.Millisecond)
+				commits++
+				d := client.Decision{Txn: store.Txn{Priority: store.Priority{Began: 9, Client: 9}, Reads: reads, Writes: writes},
+					Outcome: store.Outcome{Verdict: store.Aborted, Reason: tc.reason}}
+				if commits == 6 {
+					d.Outcome = store.Outcome{Verdict: store.Committed}
+				}
+				return d
+			}
+			l := &liar{asked: map[string]int{}}
+			c, err := client.New(client.Config{Backend: p, Mode: client.Predicated, Predictor: l})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Txn(t.Context(), updates(&seen{}, 0, "a", "b")); err != nil {
+				t.Fatal(err)
+			}
+			if want := map[string]int{"a": tc.asked, "b": tc.asked}; commits != 6 || !maps.Equal(l.asked, want) {
+				t.Errorf("refused as %v: in %d attempts it is asked %v, want %v", tc.reason, commits, l.asked, want)
+			}
+		})
+	}
+}
+
+// TestRefutedGuessIsNotGuessedAgain: what a key holds in place of a guess that was refuted is what
+// the next attempt goes on with, whatever that was refused for.
+func TestRefutedGuessIsNotGuessedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPreparing(map[store.Key]uint64{"a": 5}, time.Hour)
+		commit, commits := p.fake.commit, 0
+		p.fake.commit = func(ctx context.Context, reads []store.Read, writes []store.Write) client.Decision {
+			d := commit(ctx, reads, writes)
+			if commits++; commits == 1 {
+				d.Outcome, d.Current = store.Outcome{Verdict: store.Aborted, Reason: store.Locked}, nil
+			}
+			return d
+		}
+		l := &liar{asked: map[string]int{}}
+		c, err := client.New(client.Config{Backend: p, Mode: client.Predicated, Predictor: l,
+			QuorumAfter: 50 * time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var saw seen
+		if err := c.Txn(t.Context(), updates(&saw, time.Second, "a")); err != nil {
+			t.Fatal(err)
+		}
+		if want := []string{"a1", "a5", "a5"}; !slices.Equal(saw.all, want) || l.asked["a"] != 1 {
+			t.Errorf("the function sees %v, and the predictor is asked %v", saw.all, l.asked)
 		}
 	})
 }

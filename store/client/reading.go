@@ -112,7 +112,11 @@ func (r *reading) settle(ctx context.Context, a *driver.Attempt, read *readTrace
 			a.Finish(nil, err)
 			return
 		}
-		r.client.stats.guessed(first.Value.Version == got.Value.Version)
+		right := first.Value.Version == got.Value.Version
+		if !right {
+			r.reads.refute(r.key, got.Value)
+		}
+		r.client.stats.guessed(right)
 		a.Finish(got.Value, nil)
 	})
 	if ended {
@@ -125,14 +129,15 @@ func (r *reading) settle(ctx context.Context, a *driver.Attempt, read *readTrace
 	return false
 }
 
-// guess returns what the last attempt's refusal said of the key or, if that is nothing, what the
-// predictor does, unless it was wrong in a way that the refusal did not tell. The nearest site
-// comes last, as it takes time: what the function has reached is prepared meanwhile.
+// guess returns what is known of the key since the last attempt or, if that is nothing, what the
+// predictor says, unless it was wrong in this transaction. The nearest site comes last, as it takes
+// time: what the function has reached is prepared meanwhile.
 func (r *reading) guess(ctx context.Context) (Answer, error) {
 	if seed, ok := r.validation.seeds[r.key]; ok {
 		return Answer{Value: seed, Site: seedSite}, nil
 	}
-	if r.number == 1 || len(r.validation.seeds) > 0 {
+	if !r.unpredictable[r.key] {
+		r.reads.predict(r.key)
 		if v, ok := r.client.guess(ctx, r.key); ok {
 			return Answer{Value: v, Site: predictorSite}, nil
 		}

@@ -62,6 +62,7 @@ func (c *Conn) Begin(b client.Beginning) client.Attempt {
 		}
 		if a.begun = c.declare(m, nil); !view {
 			a.ref = a.begun.ref
+			c.begins(a.ref)
 		}
 		if b.Mode != client.Spec && (view || b.Mode != client.Predicated) {
 			// Reads come with it, and nobody wants guesses: those of a transaction in mode Predicated
@@ -135,6 +136,7 @@ func (a *attempt) Prepare(
 	})
 	if m.General {
 		a.ref = d.ref
+		a.c.begins(a.ref)
 	}
 }
 
@@ -289,6 +291,7 @@ func (a *attempt) End() {
 	// Of one that was submitted the node knows better.
 	if ref := a.begunAs(); ref != 0 {
 		a.c.deliver(store.Abandon{Ref: ref})
+		a.c.ends(ref) // after that: the connection may be closed at any time
 	}
 	if a.begun != nil && a.begun.ref != a.begunAs() {
 		a.c.deliver(store.Abandon{Ref: a.begun.ref})

@@ -5,7 +5,9 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -68,6 +70,11 @@ type Conn struct {
 	flights map[flight]bool
 	sending map[requestKey]*request
 	reached bool // some machine has been connected to, ever
+	// begun are the Refs of what attempts have had prepared that have not ended.
+	begun map[uint64]bool
+	// parting are the calls that end this when the connection is closed, and have no answer.
+	parting map[*call]bool
+	parted  chan struct{} // has room for one; some of them has one
 	wg      sync.WaitGroup
 	closed  bool
 }
@@ -119,6 +126,7 @@ func Dial(cfg Config) (*Conn, error) {
 	c := &Conn{
 		cfg: cfg, client: node, machines: map[protocol.ID]*machine{},
 		sending: map[requestKey]*request{}, flights: map[flight]bool{},
+		begun: map[uint64]bool{}, parting: map[*call]bool{}, parted: make(chan struct{}, 1),
 	}
 	c.closing, c.close = context.WithCancel(context.Background())
 	for i, site := range cfg.Topology.Sites {
@@ -263,18 +271,23 @@ func (c *Conn) nameStream(
 }
 
 // Close ends all calls, whose outcomes are unknown then, and returns when nothing of the connection
-// is left.
+// is left. It tells the store to free what was prepared for transactions that go on, and waits for
+// the answers for partFor at most.
 func (c *Conn) Close() {
 	c.mu.Lock()
-	begun := !c.closed
+	first := !c.closed
 	c.closed = true
-	refs := c.waiting.Refs()
+	refs, prepared := c.waiting.Refs(), slices.Sorted(maps.Keys(c.begun))
 	c.mu.Unlock()
-	if begun && c.halt != nil {
+	if first && c.halt != nil {
 		for _, ref := range refs { // who waits for a commit gets its name
 			c.deliver(store.Cancel{Ref: ref})
 		}
+		for _, ref := range prepared {
+			c.deliver(store.Abandon{Ref: ref})
+		}
 		c.awaitNode()
+		c.part()
 	}
 	c.waiting.Close(ErrClosed, func(uint64) store.Message { return nil })
 	c.close()
@@ -285,6 +298,43 @@ func (c *Conn) Close() {
 	for _, m := range c.machines {
 		m.conn.Close() // some nodes share one, which may be closed twice
 	}
+}
+
+// partFor is how long a connection that is closed waits for machines to hear of what it gives up.
+// Those that do not hear of it find out by themselves, later.
+const partFor = 250 * time.Millisecond
+
+// part returns when machines have answered all that the connection gives up as it is closed, or
+// after partFor.
+func (c *Conn) part() {
+	timer := time.NewTimer(partFor)
+	defer timer.Stop()
+	for {
+		c.mu.Lock()
+		left := len(c.parting)
+		c.mu.Unlock()
+		if left == 0 {
+			return
+		}
+		select {
+		case <-c.parted:
+		case <-timer.C:
+			return
+		}
+	}
+}
+
+// begins notes that something is prepared for an attempt, until ends.
+func (c *Conn) begins(ref uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.begun[ref] = true
+}
+
+func (c *Conn) ends(ref uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.begun, ref)
 }
 
 // awaitNode returns when the node has looked at all that it was given before, or is not to do so
@@ -363,6 +413,7 @@ func (c *Conn) carry(id protocol.ID, msg store.Message) {
 	defer c.mu.Unlock()
 	to := c.machines[id]
 	m, commit := msg.(store.CommitRequest)
+	_, abandons := msg.(store.AbandonRequest)
 	var timeout time.Duration
 	switch msg.(type) {
 	case store.CommitRequest, store.DeclareRequest, store.AbandonRequest:
@@ -374,10 +425,14 @@ func (c *Conn) carry(id protocol.ID, msg store.Message) {
 			c.cfg.Protocol.Name, msg))
 	}
 	switch {
-	case to == nil || c.closed:
+	case to == nil || c.closed && !abandons:
 		return
 	case !commit || m.Bytes() <= largeBytes:
-		to.line.push(c.newCall(to, msg), id, msg, timeout)
+		k := c.newCall(to, msg)
+		if c.closed {
+			c.parting[k] = true
+		}
+		to.line.push(k, id, msg, timeout)
 		return
 	case c.flights[flight{id, m.Txn.ID}]:
 		return

@@ -253,6 +253,10 @@ func (l *line) receive(stream pb.Store_CallsClient) error {
 				continue
 			}
 			delete(l.sent, a.GetNumber())
+			if l.c.parting[s.call] {
+				delete(l.c.parting, s.call)
+				signal(l.c.parted)
+			}
 			resp, err := fromAnswer(a)
 			outdated = outdated || status.Code(err) == codes.FailedPrecondition
 			if l.c.note(s.call, err, true, false) {

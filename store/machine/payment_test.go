@@ -16,6 +16,7 @@ import (
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/carousel"
 	"github.com/foresay/foresay/store/client"
+	"github.com/foresay/foresay/store/front"
 	"github.com/foresay/foresay/wan"
 )
 
@@ -246,4 +247,50 @@ func TestNothingIsPreparedAfterTheEnd(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestCloseFreesWhatIsPrepared: a client that is closed while a transaction goes on leaves nothing
+// locked, whether its keys were declared or reached.
+func TestCloseFreesWhatIsPrepared(t *testing.T) {
+	for _, declared := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, wan.Uniform(100*time.Millisecond, "a", "b", "c"), func(w *world) {
+				w.protocol = carousel.Protocol()
+			})
+			defer w.close()
+			ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
+			defer cancel()
+			write := func(c *client.Client) time.Duration {
+				start := time.Now()
+				if err := c.Txn(ctx, func(_ context.Context, tx *client.Tx) error { return tx.Put("k", []byte("v")) }); err != nil {
+					t.Error(err)
+				}
+				return time.Since(start)
+			}
+			other := w.client("a", client.GRPC)
+			write(other) // connects
+			usual := write(other)
+			var backend client.Backend
+			c := w.client("a", client.GRPC, func(cfg *client.Config) { backend = cfg.Backend })
+			write(c)
+			time.Sleep(2 * time.Second)
+			keys := []store.Key{"k"}
+			if declared {
+				backend.Begin(client.Beginning{Mode: client.GRPC, Reads: keys, Writes: keys})
+			} else {
+				backend.Begin(client.Beginning{Mode: client.Predicated}).(client.Preparer).Prepare(ctx, keys, keys,
+					func(map[store.Key]client.Answer) {})
+			}
+			time.Sleep(2 * time.Second)
+			start := time.Now()
+			backend.(*front.Conn).Close()
+			if took := time.Since(start); took > 50*time.Millisecond {
+				t.Errorf("declared %v: to close takes %v", declared, took)
+			}
+			time.Sleep(300 * time.Millisecond) // the abort is on record, at its coordinator and then at the partition
+			if took := write(other); took > usual+50*time.Millisecond {
+				t.Errorf("declared %v: the next transaction on the key takes %v, want %v", declared, took, usual)
+			}
+		})
+	}
 }

@@ -76,19 +76,23 @@ func TestTPCC(t *testing.T) {
 		p.Name += "-" + mode
 		protocols = append(protocols, p)
 	}
-	protocols = append(protocols, layered.Protocol(), replicatedcommit.Protocol(), tapir.Protocol())
-	for i, p := range protocols {
-		mode := []client.Mode{client.Spec, client.Predicated, client.GRPC}[i%3]
+	play := func(p store.Protocol, mode client.Mode, options ...func(*client.Config)) {
 		for n := range max(seed.Count(t, 5)-1, 1) {
 			t.Run(fmt.Sprintf("%s/%v/%d", p.Name, mode, n), func(t *testing.T) {
 				t.Parallel()
-				synctest.Test(t, func(t *testing.T) { playTPCC(t, p, mode, seed.First(t, 1)+uint64(n)) })
+				synctest.Test(t, func(t *testing.T) { playTPCC(t, p, mode, seed.First(t, 1)+uint64(n), options...) })
 			})
 		}
 	}
+	for i, p := range append(protocols, layered.Protocol(), replicatedcommit.Protocol(), tapir.Protocol()) {
+		play(p, []client.Mode{client.Spec, client.Predicated, client.GRPC}[i%3])
+	}
+	early := protocols[1] // in mode fast
+	early.Name += "-early"
+	play(early, client.Predicated, func(cfg *client.Config) { cfg.PrepareEarly = true })
 }
 
-func playTPCC(t *testing.T, p store.Protocol, mode client.Mode, first uint64) {
+func playTPCC(t *testing.T, p store.Protocol, mode client.Mode, first uint64, options ...func(*client.Config)) {
 	tables, err := tpcc.NewTables(tpcc.Scale{Warehouses: 2, Customers: 10, Items: 40})
 	if err != nil {
 		t.Fatal(err)
@@ -109,7 +113,7 @@ func playTPCC(t *testing.T, p store.Protocol, mode client.Mode, first uint64) {
 		if err := terminal.Check(); err != nil {
 			t.Fatal(err)
 		}
-		c, r := w.client([]wan.Site{"a", "b", "c"}[i%3], mode), rand.New(rand.NewPCG(first, uint64(i)))
+		c, r := w.client([]wan.Site{"a", "b", "c"}[i%3], mode, options...), rand.New(rand.NewPCG(first, uint64(i)))
 		clerks.Go(func() {
 			for range 6 {
 				txn := terminal.Next(r, time.Now())

@@ -18,7 +18,7 @@ type general struct {
 // waits for what they hold.
 func (a *Application) reach() bool {
 	g := a.general
-	if g.step != nil { // it was refused, and reads
+	if g.step != nil { // it was refused, or not told, and reads
 		g.step = nil
 		return false
 	}
@@ -76,7 +76,9 @@ func (a *Application) onReached(m store.Declared) {
 	}
 	if m.OK {
 		step := a.general.step
-		a.general.step = nil
+		if !slices.ContainsFunc(m.Values, func(v store.Held) bool { return v.Large }) {
+			a.general.step = nil // else it reads
+		}
 		for i, k := range step {
 			if v := m.Values[i]; !v.Large {
 				a.seen[k] = v.Value

@@ -100,12 +100,17 @@ func (p *program) move(ctx context.Context, c *storeservice.Client, partition in
 	if asJSON {
 		return p.WriteJSON(moved{partition, from, to})
 	}
+	p.writeMoved(partition, from, to)
+	return nil
+}
+
+// writeMoved says which site leads a partition.
+func (p *program) writeMoved(partition int, from, to string) {
 	if from == to {
 		fmt.Fprintf(p.Out, "partition %d was led at %s already\n", partition, to)
 	} else {
 		fmt.Fprintf(p.Out, "partition %d is led at %s, and was at %s\n", partition, to, from)
 	}
-	return nil
 }
 
 // movedCopy is what --json says of a copy.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/foresay/foresay/internal/cli/command"
@@ -77,7 +78,25 @@ func (s *storePrompt) verbs() []command.Verb {
 		{Name: "explain", Help: "show, or do not show any more, what each transaction waits for",
 			Do: func(context.Context, []string) error { s.explain = !s.explain; return nil }},
 		{Name: "status", Help: "how each machine and shard is", Do: s.status},
+		{Name: "move", Args: "PARTITION SITE", Help: "have another site lead a partition, of carousel or layered; 'foresay " +
+			"store move' moves copies, too", Do: s.move},
 	}
+}
+
+// move has another site lead a partition.
+func (s *storePrompt) move(ctx context.Context, args []string) error {
+	partition, err := strconv.Atoi(args[0])
+	if err != nil || partition < 0 {
+		return fmt.Errorf("%q is no partition; they are numbered from 0", args[0])
+	}
+	ctx, cancel := context.WithTimeout(ctx, moveLeaderWithin)
+	defer cancel()
+	from, err := s.conn.HandOver(ctx, partition, args[1])
+	if err != nil {
+		return err
+	}
+	s.p.writeMoved(partition, from, args[1])
+	return nil
 }
 
 func (s *storePrompt) status(ctx context.Context, _ []string) error {
