@@ -30,7 +30,7 @@ func Main(ctx context.Context, args []string, s Streams) int {
 	}
 	if !p.Began && c.CommandPath() == "foresay store txn" && slices.Contains(args, "--json") {
 		// a flag before it may have ended the parsing
-		err = errors.Join(err, p.WriteJSONLine(storecmd.NewStoreOutcome(nil, err)))
+		err = errors.Join(err, p.WriteJSONLine(storecmd.NewOutcome(nil, err)))
 	}
 	fmt.Fprintln(s.Err, "foresay:", command.Complaint(c, err))
 	if usage := (command.UsageError{}); p.Began && !errors.As(err, &usage) {

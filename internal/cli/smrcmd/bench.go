@@ -15,7 +15,7 @@ import (
 	"github.com/foresay/foresay/smr/service"
 )
 
-type smrBenchFlags struct {
+type benchFlags struct {
 	clientFlags
 	loop       command.ClosedLoop
 	valueBytes int
@@ -25,7 +25,7 @@ type smrBenchFlags struct {
 }
 
 func (p *program) benchCommand() *cobra.Command {
-	f := smrBenchFlags{loop: command.ClosedLoop{Name: "smr bench"}, ack: AckFlag(smr.AckExecuted)}
+	f := benchFlags{loop: command.ClosedLoop{Name: "smr bench"}, ack: AckFlag(smr.AckExecuted)}
 	c := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure a service: throughput and latency of a closed loop",
@@ -38,7 +38,7 @@ func (p *program) benchCommand() *cobra.Command {
 				return err
 			}
 			return p.withLastingClient(c.Context(), &f.clientFlags, func(ctx context.Context, client *service.Client) error {
-				return p.smrBench(ctx, client, &f)
+				return p.bench(ctx, client, &f)
 			})
 		},
 	}
@@ -53,7 +53,7 @@ func (p *program) benchCommand() *cobra.Command {
 	return c
 }
 
-func (f *smrBenchFlags) validate() error {
+func (f *benchFlags) validate() error {
 	switch {
 	case f.valueBytes < 0 || f.valueBytes > service.MaxValueBytes:
 		return command.Usagef("smr bench: --value-bytes is %d; want 0 to %d", f.valueBytes, service.MaxValueBytes)
@@ -81,7 +81,7 @@ func (a *AckFlag) Set(s string) error {
 	return errors.New("durable, ordered or executed")
 }
 
-func (p *program) smrBench(ctx context.Context, c *service.Client, f *smrBenchFlags) error {
+func (p *program) bench(ctx context.Context, c *service.Client, f *benchFlags) error {
 	// The first call finds the leader, and tells early if there is none.
 	first, cancel := context.WithTimeout(ctx, f.timeout)
 	_, err := c.Put(first, "bench/0", nil)

@@ -17,7 +17,7 @@ import (
 	"github.com/foresay/foresay/wan"
 )
 
-type smrDevFlags struct {
+type devFlags struct {
 	command.DevFlags
 	protocol string
 	wan      string
@@ -28,7 +28,7 @@ type smrDevFlags struct {
 }
 
 func (p *program) devCommand() *cobra.Command {
-	var f smrDevFlags
+	var f devFlags
 	c := &cobra.Command{
 		Use:   "dev",
 		Short: "Run a whole cluster in this process, with clients, over a wide-area network",
@@ -41,7 +41,7 @@ On a terminal it asks for commands: put, get, status, kill, restart, cut, join, 
 explains them. With --script it takes them from a file, one a line, and ends. Else it shows a
 table, until interrupted.`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return p.smrDev(c.Context(), f) },
+		RunE: func(c *cobra.Command, _ []string) error { return p.runDev(c.Context(), f) },
 	}
 	flags := c.Flags()
 	flags.StringVar(&f.protocol, "protocol", "raft", "the protocol; 'foresay sim list' names them")
@@ -56,7 +56,7 @@ table, until interrupted.`,
 }
 
 // options returns the cluster that the flags ask for.
-func (f *smrDevFlags) options() (service.ClusterOptions, error) {
+func (f *devFlags) options() (service.ClusterOptions, error) {
 	o := service.ClusterOptions{Protocol: f.protocol, Replicas: f.replicas}
 	if _, err := catalog.Protocol(f.protocol); err != nil {
 		return o, command.Usagef("smr dev: --protocol: %w", err)
@@ -96,7 +96,7 @@ func (f *smrDevFlags) options() (service.ClusterOptions, error) {
 	return o, nil
 }
 
-func (p *program) smrDev(ctx context.Context, f smrDevFlags) error {
+func (p *program) runDev(ctx context.Context, f devFlags) error {
 	o, err := f.options()
 	if err != nil {
 		return err

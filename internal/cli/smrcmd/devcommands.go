@@ -21,7 +21,7 @@ import (
 // dev is a cluster that somebody plays with.
 type dev struct {
 	p       *program
-	f       smrDevFlags
+	f       devFlags
 	cluster *service.Cluster
 	client  *service.Client
 	writers []*writer

@@ -39,7 +39,7 @@ ADDR is where the service has its debug page, HOST:PORT or a URL; the report is 
 
 docs/report.md says how to read it.`,
 		Args: cobra.ArbitraryArgs,
-		RunE: func(c *cobra.Command, args []string) error { return p.runReport(c.Context(), f, args) },
+		RunE: func(c *cobra.Command, args []string) error { return p.report(c.Context(), f, args) },
 	}
 	flags := c.Flags()
 	flags.BoolVar(&f.json, "json", false, "write the report as JSON; with --watch one report a line")
@@ -50,7 +50,7 @@ docs/report.md says how to read it.`,
 	return c
 }
 
-func (p *program) runReport(ctx context.Context, f reportFlags, args []string) error {
+func (p *program) report(ctx context.Context, f reportFlags, args []string) error {
 	switch {
 	case len(args) != 1:
 		return command.Usagef("report: want one service or file, got %d", len(args))
@@ -67,16 +67,16 @@ func (p *program) runReport(ctx context.Context, f reportFlags, args []string) e
 		return command.Usagef("report: --watch is for services: %s does not change", args[0])
 	}
 	if f.watch {
-		return p.watchReport(ctx, f, s)
+		return p.watch(ctx, f, s)
 	}
 	data, r, err := s.read(ctx)
 	if err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
-	return p.showReport(f, data, r)
+	return p.show(f, data, r)
 }
 
-func (p *program) showReport(f reportFlags, data []byte, r *observe.Report) error {
+func (p *program) show(f reportFlags, data []byte, r *observe.Report) error {
 	if f.save != "" {
 		if err := os.WriteFile(f.save, data, 0o644); err != nil {
 			return fmt.Errorf("report: --save: %w", err)
@@ -91,9 +91,9 @@ func (p *program) showReport(f reportFlags, data []byte, r *observe.Report) erro
 	return r.WriteText(p.Out)
 }
 
-// watchReport shows the report time and again. A service that is away for a while is said to be,
+// watch shows the report time and again. A service that is away for a while is said to be,
 // and asked again.
-func (p *program) watchReport(ctx context.Context, f reportFlags, s *reportSource) error {
+func (p *program) watch(ctx context.Context, f reportFlags, s *reportSource) error {
 	tick := time.NewTicker(f.every)
 	defer tick.Stop()
 	failing := false
@@ -136,7 +136,7 @@ func (p *program) showAgain(f reportFlags, first bool, data []byte, r *observe.R
 			return err
 		}
 	}
-	return p.showReport(f, data, r)
+	return p.show(f, data, r)
 }
 
 // reportSource is where reports come from.
@@ -162,7 +162,7 @@ func (p *program) reportSource(arg string, timeout time.Duration) (*reportSource
 		return nil, fmt.Errorf("report: %s is a directory", arg)
 	case err == nil:
 		return &reportSource{name: arg, read: func(context.Context) ([]byte, *observe.Report, error) {
-			return readReportFile(arg)
+			return readFile(arg)
 		}}, nil
 	case splitErr == nil && port != "":
 		return reportService("http://"+withHost(arg), timeout)
@@ -180,7 +180,7 @@ func withHost(address string) string {
 	return address
 }
 
-func readReportFile(name string) ([]byte, *observe.Report, error) {
+func readFile(name string) ([]byte, *observe.Report, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, nil, err

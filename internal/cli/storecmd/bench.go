@@ -17,8 +17,8 @@ import (
 	"github.com/foresay/foresay/store/storeservice"
 )
 
-type storeBenchFlags struct {
-	storeFlags
+type benchFlags struct {
+	clientFlags
 	loop       command.ClosedLoop
 	mode       string
 	level      string
@@ -37,7 +37,7 @@ const (
 )
 
 func (p *program) benchCommand() *cobra.Command {
-	f := storeBenchFlags{loop: command.ClosedLoop{Name: "store bench", Kinds: []string{"change", "read", "put"}}}
+	f := benchFlags{loop: command.ClosedLoop{Name: "store bench", Kinds: []string{"change", "read", "put"}}}
 	c := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure a store: throughput and latency of a closed loop",
@@ -60,12 +60,12 @@ With --every 1s it shows each second, for a look at what a site's absence or ret
 			if err := f.validate(); err != nil {
 				return err
 			}
-			return p.withStore(&f.storeFlags, func(conn *storeservice.Client) error {
+			return p.withClient(&f.clientFlags, func(conn *storeservice.Client) error {
 				txns, err := conn.Transactions(mode, 0)
 				if err != nil {
 					return err
 				}
-				return p.storeBench(c.Context(), txns, &f, opts)
+				return p.bench(c.Context(), txns, &f, opts)
 			})
 		},
 	}
@@ -102,7 +102,7 @@ func levelOption(name, level string) ([]client.Option, error) {
 	return []client.Option{l}, nil
 }
 
-func (f *storeBenchFlags) validate() error {
+func (f *benchFlags) validate() error {
 	switch {
 	case f.keys < 1:
 		return command.Usagef("store bench: --keys is %d; want 1 or more", f.keys)
@@ -118,7 +118,7 @@ func (f *storeBenchFlags) validate() error {
 	return f.loop.Validate()
 }
 
-func (p *program) storeBench(ctx context.Context, txns *client.Client, f *storeBenchFlags, opts []client.Option) error {
+func (p *program) bench(ctx context.Context, txns *client.Client, f *benchFlags, opts []client.Option) error {
 	f.loop.Timeout = f.timeout
 	// The first transaction tells early if the store is not there, or does not have the level.
 	first, cancel := context.WithTimeout(ctx, f.timeout)
@@ -159,18 +159,18 @@ func (p *program) storeBench(ctx context.Context, txns *client.Client, f *storeB
 			}
 			return nil
 		}, opts...)
-		return kind, began, storeFailure(err)
+		return kind, began, outcomeError(err)
 	}
 	return p.LoadTest(ctx, &f.loop, f.json)
 }
 
-// storeFailure returns what a transaction came to if it is not committed, without its name: what is
+// outcomeError returns what a transaction came to if it is not committed, without its name: what is
 // alike is counted together.
-func storeFailure(err error) error {
+func outcomeError(err error) error {
 	if err == nil {
 		return nil
 	}
-	out := NewStoreOutcome(nil, err)
+	out := NewOutcome(nil, err)
 	switch {
 	case out.Reason != "":
 		return fmt.Errorf("%s: %s", out.Outcome, out.Reason)
@@ -187,7 +187,7 @@ func storeFailure(err error) error {
 }
 
 // some returns the keys of a transaction, each once.
-func (f *storeBenchFlags) some(random *rand.Rand) []string {
+func (f *benchFlags) some(random *rand.Rand) []string {
 	taken := make(map[int]bool, f.access)
 	keys := make([]string, 0, f.access)
 	for len(keys) < f.access {
