@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -21,16 +20,15 @@ type Streams = command.Streams
 
 // Main runs the command line, which is without the program's own name, and returns the exit code.
 func Main(ctx context.Context, args []string, s Streams) int {
-	p := &command.Program{Streams: s}
+	p := &command.Program{Streams: s, Args: args}
 	root := root(p)
 	root.SetArgs(args)
 	c, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return 0
 	}
-	if !p.Began && c.CommandPath() == "foresay store txn" && slices.Contains(args, "--json") {
-		// a flag before it may have ended the parsing
-		err = errors.Join(err, p.WriteJSONLine(storecmd.NewOutcome(nil, err)))
+	if !p.Began {
+		err = p.Misused(c, err)
 	}
 	fmt.Fprintln(s.Err, "foresay:", command.Complaint(c, err))
 	if usage := (command.UsageError{}); p.Began && !errors.As(err, &usage) {

@@ -170,7 +170,7 @@ func outcomeError(err error) error {
 	if err == nil {
 		return nil
 	}
-	out := NewOutcome(nil, err)
+	out := newOutcome(nil, err)
 	switch {
 	case out.Reason != "":
 		return fmt.Errorf("%s: %s", out.Outcome, out.Reason)

@@ -226,7 +226,7 @@ func TestOutcomes(t *testing.T) {
 		{fmt.Errorf("read: %w", context.DeadlineExceeded), 1,
 			outcome{Outcome: "failed", Error: "read: context deadline exceeded"}},
 	} {
-		got := NewOutcome(nil, tc.err)
+		got := newOutcome(nil, tc.err)
 		tc.json.Reads = []read{}
 		if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", tc.json) {
 			t.Errorf("%v is %+v, want %+v", tc.err, got, tc.json)

@@ -54,11 +54,17 @@ any effect. Transactions that are refused are tried again, for --timeout, or as 
 		RunE: func(c *cobra.Command, args []string) error {
 			err := p.txn(c.Context(), args, &f)
 			if err != nil && f.json && !f.began { // who reads JSON learns that nothing was done
-				err = errors.Join(err, p.WriteJSONLine(NewOutcome(nil, err)))
+				err = errors.Join(err, p.WriteJSONLine(newOutcome(nil, err)))
 			}
 			return err
 		},
 	}
+	p.OnMisuse(c, func(err error) error {
+		if !slices.Contains(p.Args, "--json") { // a flag before it may have ended the parsing
+			return err
+		}
+		return errors.Join(err, p.WriteJSONLine(newOutcome(nil, err)))
+	})
 	f.add(c.Flags(), 30*time.Second)
 	c.Flags().StringVar(&f.mode, "mode", client.Spec.String(),
 		"how reads are waited for: spec goes on with the first answer, predicated asks the nearest site only, auto "+
@@ -192,8 +198,8 @@ type outcome struct {
 	Explanation *explanation `json:"explanation,omitempty"`
 }
 
-// NewOutcome returns what --json says of a transaction that ended with err.
-func NewOutcome(reads []read, err error) outcome {
+// newOutcome returns what --json says of a transaction that ended with err.
+func newOutcome(reads []read, err error) outcome {
 	word, _ := verdict(err)
 	out := outcome{Outcome: word, MayCommit: client.MayHaveCommitted(err), Reads: reads}
 	if reads == nil {
@@ -240,7 +246,7 @@ func (t *txns) one(ctx context.Context, ops []op) error {
 		x = explain(traces, t.near, t.conn.Sites(), client.LevelOf(t.conn))
 	}
 	if t.flags.json {
-		out := NewOutcome(reads, err)
+		out := newOutcome(reads, err)
 		out.Explanation = x
 		if e := t.p.WriteJSONLine(out); e != nil {
 			return e
