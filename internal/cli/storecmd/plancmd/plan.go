@@ -5,12 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/spf13/cobra"
 
 	"github.com/foresay/foresay/bench"
 	"github.com/foresay/foresay/internal/cli/command"
@@ -20,6 +19,7 @@ import (
 	"github.com/foresay/foresay/store/plan"
 	"github.com/foresay/foresay/wan"
 	"github.com/foresay/foresay/workload"
+	"github.com/spf13/cobra"
 )
 
 const verb = "store plan"
@@ -343,4 +343,23 @@ func (p *program) plan(ctx context.Context, q question) (*planned, error) {
 		r.systems = append(r.systems, one)
 	}
 	return r, nil
+}
+
+// maxOps is how many keys a transaction has at most.
+const maxOps = 100
+
+// counted makes transactions that read and write so many keys. What is written was read, as far as
+// there are reads.
+type counted struct {
+	workload.Keys
+	reads, writes int
+}
+
+// Next implements workload.Workload.
+func (w counted) Next(r *rand.Rand) workload.Txn {
+	t := workload.Txn{Name: "txn"}
+	for i := range max(w.reads, w.writes) {
+		t.Ops = append(t.Ops, workload.Op{Key: w.Draw(r), Read: i < w.reads, Write: i < w.writes})
+	}
+	return t
 }
