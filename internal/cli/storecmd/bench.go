@@ -19,14 +19,11 @@ import (
 
 type benchFlags struct {
 	clientFlags
-	loop       command.ClosedLoop
-	mode       string
-	level      string
-	valueBytes int
-	keys       int
-	access     int // keys of a transaction
-	reads      int // percent
-	puts       int // percent
+	loop   command.ClosedLoop
+	mode   string
+	level  string
+	access int // keys of a transaction
+	puts   int // percent
 }
 
 // Kinds of transactions.
@@ -37,7 +34,8 @@ const (
 )
 
 func (p *program) benchCommand() *cobra.Command {
-	f := benchFlags{loop: command.ClosedLoop{Name: "store bench", Kinds: []string{"change", "read", "put"}}}
+	f := benchFlags{loop: command.ClosedLoop{Name: "store bench", Kinds: []string{"change", "read", "put"}, ValueBytes: 100,
+		Keys: 100_000}}
 	c := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure a store: throughput and latency of a closed loop",
@@ -71,13 +69,10 @@ With --every 1s it shows each second, for a look at what a site's absence or ret
 	}
 	flags := c.Flags()
 	f.add(flags, 30*time.Second)
-	f.loop.Add(flags)
+	f.loop.Add(flags, "how many percent of the transactions only read")
 	flags.StringVar(&f.mode, "mode", client.Spec.String(), "how reads are waited for, as in 'store txn'")
 	addLevel(flags, &f.level)
-	flags.IntVar(&f.valueBytes, "value-bytes", 100, "the size of values")
-	flags.IntVar(&f.keys, "keys", 100_000, "how many keys")
 	flags.IntVar(&f.access, "access", 1, "how many keys a transaction is about")
-	flags.IntVar(&f.reads, "reads", 0, "how many percent of the transactions only read")
 	flags.IntVar(&f.puts, "puts", 0, "how many percent of the transactions only write")
 	return c
 }
@@ -103,19 +98,17 @@ func levelOption(name, level string) ([]client.Option, error) {
 }
 
 func (f *benchFlags) validate() error {
-	switch {
-	case f.keys < 1:
-		return command.Usagef("store bench: --keys is %d; want 1 or more", f.keys)
-	case f.access < 1 || f.access > min(store.MaxAccesses/2, f.keys):
-		return command.Usagef("store bench: --access is %d; want 1 to %d", f.access, min(store.MaxAccesses/2, f.keys))
-	case f.valueBytes < 0 || f.valueBytes > store.MaxTxnBytes/2/f.access:
-		return command.Usagef("store bench: --value-bytes is %d; want 0 to %d", f.valueBytes, store.MaxTxnBytes/2/f.access)
-	case f.reads < 0 || f.reads > 100:
-		return command.Usagef("store bench: --reads is %d; want 0 to 100", f.reads)
-	case f.puts < 0 || f.puts > 100-f.reads:
-		return command.Usagef("store bench: --puts is %d; want 0 to %d, which --reads leaves", f.puts, 100-f.reads)
+	if err := f.loop.Validate(); err != nil {
+		return err
 	}
-	return f.loop.Validate()
+	left := 100 - f.loop.Reads
+	switch most := min(store.MaxAccesses/2, f.loop.Keys); {
+	case f.access < 1 || f.access > most:
+		return command.Usagef("store bench: --access is %d; want 1 to %d", f.access, most)
+	case f.puts < 0 || f.puts > left:
+		return command.Usagef("store bench: --puts is %d; want 0 to %d, which --reads leaves", f.puts, left)
+	}
+	return f.loop.ValidateValues(store.MaxTxnBytes / 2 / f.access)
 }
 
 func (p *program) bench(ctx context.Context, txns *client.Client, f *benchFlags, opts []client.Option) error {
@@ -131,13 +124,13 @@ func (p *program) bench(ctx context.Context, txns *client.Client, f *benchFlags,
 		keys := f.some(random)
 		var value []byte
 		switch percent := random.IntN(100); {
-		case percent < f.reads:
+		case percent < f.loop.Reads:
 			kind = benchRead
-		case percent < f.reads+f.puts:
+		case percent < f.loop.Reads+f.puts:
 			kind = benchPut
 		}
 		if kind != benchRead {
-			value = command.BenchValue(random, f.valueBytes)
+			value = command.BenchValue(random, f.loop.ValueBytes)
 		}
 		began = time.Now()
 		err = txns.Txn(ctx, func(ctx context.Context, tx *client.Tx) error {
@@ -191,7 +184,7 @@ func (f *benchFlags) some(random *rand.Rand) []string {
 	taken := make(map[int]bool, f.access)
 	keys := make([]string, 0, f.access)
 	for len(keys) < f.access {
-		if k := random.IntN(f.keys); !taken[k] {
+		if k := random.IntN(f.loop.Keys); !taken[k] {
 			taken[k] = true
 			keys = append(keys, fmt.Sprintf("bench/%d", k))
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/foresay/foresay/bench"
@@ -59,13 +58,7 @@ func (r *planned) verdict() error {
 			}
 		}
 	}
-	if len(bad) == 0 {
-		return nil
-	}
-	if more := len(bad) - 5; more > 0 {
-		bad = append(bad[:5], fmt.Sprintf("and %d more", more))
-	}
-	return fmt.Errorf("smr plan: --check: what was measured is not what the model says: %s", strings.Join(bad, "; "))
+	return planning.Verdict("smr plan", bad)
 }
 
 // measured returns rows with what was measured in place of what the model says, and how far the

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/foresay/foresay/bench"
 	"github.com/foresay/foresay/internal/cli/command"
 	"github.com/foresay/foresay/internal/cli/planning"
@@ -19,7 +21,6 @@ import (
 	"github.com/foresay/foresay/store/plan"
 	"github.com/foresay/foresay/wan"
 	"github.com/foresay/foresay/workload"
-	"github.com/spf13/cobra"
 )
 
 const verb = "store plan"
@@ -98,16 +99,9 @@ where a mean is more than 2 % off the model's.`,
 	flags.BoolVar(&f.json, "json", false, "write JSON")
 	flags.StringVar(&f.svg, "svg", "", "also draw a picture to this `file`")
 	flags.Uint64Var(&f.seed, "seed", 1, "of the transactions")
-	command.SetChoices(flags.Lookup("protocol"), systemNames())
+	command.SetChoices(flags.Lookup("protocol"), planning.Names(plan.Systems()))
 	command.SetChoices(flags.Lookup("by"), measureNames())
 	return c
-}
-
-func systemNames() (names []string) {
-	for _, s := range plan.Systems() {
-		names = append(names, string(s))
-	}
-	return names
 }
 
 // measureNames are what --by can be.
@@ -185,7 +179,7 @@ func (f *asked) question() (question, error) {
 	if q.setting.Load, err = f.load(); err != nil {
 		return q, err
 	}
-	if q.systems, err = f.systems(); err != nil {
+	if q.systems, err = planning.Systems(verb, f.protocols, plan.Systems(), plan.Floor); err != nil {
 		return q, err
 	}
 	q.goal, err = ParseBy(f.by)
@@ -269,31 +263,9 @@ func (f *asked) load() (plan.Load, error) {
 	return l, nil
 }
 
-// systems returns the floor and the protocols that are asked for.
-func (f *asked) systems() ([]plan.System, error) {
-	out := []plan.System{plan.Floor}
-	for _, name := range f.protocols {
-		s, err := ParseSystem(strings.TrimSpace(name))
-		if err != nil {
-			return nil, err
-		}
-		if !slices.Contains(out, s) {
-			out = append(out, s)
-		}
-	}
-	if len(out) == 1 {
-		out = append(out, plan.Systems()...)
-	}
-	return out, nil
-}
-
 // ParseSystem understands the name of a protocol that the model knows.
 func ParseSystem(name string) (plan.System, error) {
-	if !slices.Contains(systemNames(), name) {
-		return "", command.Usagef("%s: --protocol: unknown protocol %q (want %s%s)", verb, name,
-			strings.Join(systemNames(), ", "), nearest.Hint(name, systemNames()))
-	}
-	return plan.System(name), nil
+	return planning.System(verb, name, plan.Systems())
 }
 
 // ParseBy understands what a placement is best by: a measure, of all transactions or of a class,
