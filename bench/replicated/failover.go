@@ -10,11 +10,9 @@ import (
 	"github.com/foresay/foresay/bench"
 	"github.com/foresay/foresay/bench/figure"
 	"github.com/foresay/foresay/bench/table"
-	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/smr"
-	"github.com/foresay/foresay/smr/domino"
 	"github.com/foresay/foresay/wan"
 )
 
@@ -182,8 +180,7 @@ func smrFailover() bench.Experiment {
 
 // death is one case of the experiment.
 type death struct {
-	system smr.Protocol
-	cells  []table.Cell // that tell its variant
+	system System
 	victim Victim
 	killed string // the victim, as rows have it
 	kills  int
@@ -194,12 +191,12 @@ type death struct {
 func deaths(o bench.Options) []death {
 	leaders, others := bench.Pick(o, 4, 1000), bench.Pick(o, 2, 200)
 	var all []death
-	for _, p := range catalog.Protocols() {
-		d := death{system: p, victim: Other, cells: VariantCells(p, OptionsOf(p), "")}
-		if p.Name == "epaxos" {
-			d.cells = VariantCells(p, domino.Options{}, "writes commute")
+	for _, s := range Systems() {
+		d := death{system: s, victim: Other}
+		if s.Name == "epaxos" {
+			d.system.Label = "writes commute"
 		}
-		if p.Leaderless {
+		if s.Leaderless {
 			d.killed, d.kills = "any", 3*others
 			all = append(all, d)
 		} else {
@@ -208,8 +205,8 @@ func deaths(o bench.Options) []death {
 			leads.victim, leads.killed, leads.kills = Leader, "leader", leaders
 			all = append(all, leads, d)
 		}
-		if p.Name == "epaxos" {
-			d.system, d.cells, d.kills = conflicting(p), VariantCells(p, domino.Options{}, "all writes conflict"), others
+		if s.Name == "epaxos" {
+			d.system, d.kills = System{Protocol: conflicting(s.Protocol), Label: "all writes conflict"}, others
 			all = append(all, d)
 		}
 	}
@@ -254,7 +251,7 @@ func failoverRow(ctx context.Context, o bench.Options, d death, ack smr.Ack) ([]
 			return nil, err
 		}
 		g, err := Failover(Setting{
-			Protocol: d.system, WAN: na3, Seed: o.Seed*1_000_000 + uint64(i), Ack: ack, Every: 100 * time.Millisecond,
+			Protocol: d.system.Protocol, WAN: na3, Seed: o.Seed*1_000_000 + uint64(i), Ack: ack, Every: 100 * time.Millisecond,
 			Sync: bench.SyncTime,
 		}, d.victim)
 		if err != nil {
@@ -271,7 +268,7 @@ func failoverRow(ctx context.Context, o bench.Options, d death, ack smr.Ack) ([]
 	slices.Sort(roles)
 	named := table.Row{table.Is("system", d.system.Name), table.Is("wan", "na3"), table.Is("site", "all"),
 		table.Is("ack", ack.String()), table.Is("jitter", noise.String())}
-	return []table.Row{slices.Concat(named, d.cells, table.Row{
+	return []table.Row{slices.Concat(named, d.system.Cells(), table.Row{
 		table.Is("durable", "yes"),
 		table.Is("batch", "default"),
 		table.Is("killed", d.killed),

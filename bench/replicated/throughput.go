@@ -16,11 +16,9 @@ import (
 	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/host"
 	"github.com/foresay/foresay/host/waldisk"
-	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/client"
-	"github.com/foresay/foresay/smr/domino"
 	"github.com/foresay/foresay/smr/kv"
 	"github.com/foresay/foresay/transport"
 	"github.com/foresay/foresay/wal"
@@ -271,48 +269,47 @@ func throughputFigure(durable bool, ack smr.Ack) string {
 
 func throughputPoints(o bench.Options) []bench.Point {
 	var points []bench.Point
-	add := func(system string, variant []table.Cell, l Load, run throughput) {
+	add := func(system System, l Load, run throughput) {
 		points = append(points, bench.Point{
-			Doing: fmt.Sprintf("%s durable=%s batch=%s until %s", system, durableName(l.Durable), batchName(l.MaxBatch), l.Ack),
+			Doing: fmt.Sprintf("%s durable=%s batch=%s until %s", system.Name, durableName(l.Durable), batchName(l.MaxBatch), l.Ack),
 			Run: func(ctx context.Context) ([]table.Row, error) {
-				return throughputRow(ctx, o, system, variant, run, l)
+				return throughputRow(ctx, o, system, run, l)
 			},
 		})
 	}
 	for _, durable := range []bool{false, true} {
 		for _, batch := range bench.Pick(o, []int{0}, []int{0, 1}) {
-			for _, p := range catalog.Protocols() {
-				p, variant := inBatches(p, batch)
+			for _, s := range Systems() {
+				s := inBatches(s, batch)
 				run := func(ctx context.Context, l Load) (Rate, error) {
-					l.Protocol = p
+					l.Protocol = s.Protocol
 					return Throughput(ctx, l)
 				}
-				add(p.Name, variant, Load{Ack: smr.AckDurable, Durable: durable, MaxBatch: batch}, run)
+				add(s, Load{Ack: smr.AckDurable, Durable: durable, MaxBatch: batch}, run)
 				if batch == 0 {
-					add(p.Name, variant, Load{Ack: smr.AckExecuted, Durable: durable}, run)
+					add(s, Load{Ack: smr.AckExecuted, Durable: durable}, run)
 				}
 			}
 		}
 	}
 	if path := Etcd(); path != "" {
 		etcd := Load{Ack: smr.AckExecuted, Durable: true} // it answers what it has executed
-		add("etcd", VariantCells(smr.Protocol{Name: "etcd"}, domino.Options{}, ""), etcd,
-			func(ctx context.Context, l Load) (Rate, error) {
-				return EtcdThroughput(ctx, path, l)
-			})
+		add(System{Protocol: smr.Protocol{Name: "etcd"}}, etcd, func(ctx context.Context, l Load) (Rate, error) {
+			return EtcdThroughput(ctx, path, l)
+		})
 	}
 	return points
 }
 
-// inBatches returns a protocol whose clients put no more commands in a slot than a batch has, 0 for
-// the default, and the cells that tell so. Only Domino's clients make batches of their own.
-func inBatches(p smr.Protocol, batch int) (smr.Protocol, []table.Cell) {
-	o := OptionsOf(p)
-	if !IsDomino(p) {
-		return p, VariantCells(p, o, "")
+// inBatches returns a system whose clients put no more commands in a slot than a batch has, 0 for
+// the default. Only Domino's clients make batches of their own.
+func inBatches(s System, batch int) System {
+	if s.Options == nil {
+		return s
 	}
+	o := *s.Options
 	o.Batch = batch
-	return domino.New(p.Name, p.Doc, o), VariantCells(p, o, "")
+	return s.With(o)
 }
 
 // throughput puts a system under a load.
@@ -326,7 +323,7 @@ func batchName(n int) string {
 }
 
 func throughputRow(
-	ctx context.Context, o bench.Options, system string, variant []table.Cell, run throughput, l Load,
+	ctx context.Context, o bench.Options, system System, run throughput, l Load,
 ) ([]table.Row, error) {
 	dir, err := os.MkdirTemp("", "foresay-bench-")
 	if err != nil {
@@ -341,8 +338,8 @@ func throughputRow(
 		return nil, err
 	}
 	cpu := bench.CPUTime() - before // of the warm-up too, as of its calls
-	row := slices.Concat(table.Row{table.Is("system", system), table.Is("wan", "loopback"), table.Is("site", "all"),
-		table.Is("ack", l.Ack.String()), table.Is("jitter", wan.Noise{}.String())}, variant, table.Row{
+	row := slices.Concat(table.Row{table.Is("system", system.Name), table.Is("wan", "loopback"), table.Is("site", "all"),
+		table.Is("ack", l.Ack.String()), table.Is("jitter", wan.Noise{}.String())}, system.Cells(), table.Row{
 		table.Is("figure", throughputFigure(l.Durable, l.Ack)),
 		table.Is("durable", durableName(l.Durable)),
 		table.Is("batch", batchName(l.MaxBatch)),
@@ -351,7 +348,7 @@ func throughputRow(
 		table.Measure("ops_per_s", r.PerSecond()),
 	})
 	row = append(row, table.LatencyCells(r.Took)...)
-	if system != "etcd" { // whose processes are others
+	if system.Name != "etcd" { // whose processes are others
 		row = append(row, table.Measure("cpu_us_per_op", float64(cpu.Microseconds())/float64(max(r.All, 1))))
 	}
 	if r.Commits > 0 {
