@@ -171,6 +171,14 @@ func Pick[T any](o Options, quick, full T) T {
 	return full
 }
 
+// PickMode returns the first value for virtual time, else the second.
+func PickMode[T any](o Options, virtual, real T) T {
+	if o.Mode == Real {
+		return real
+	}
+	return virtual
+}
+
 // ErrMode says that an experiment does not run in the mode asked for.
 var ErrMode = errors.New("no such mode")
 

@@ -163,10 +163,10 @@ func (m outcome) protocolRow(site wan.Site, class plan.Class, all []modelled, co
 	slices.Sort(floor)
 	p50, _ := row.Number("attempt_p50_ms")
 	row = append(row,
-		table.Measure("model_mean_ms", table.Ms(meanOf(model))),
+		table.Measure("model_mean_ms", table.Ms(table.Mean(model))),
 		table.Measure("model_p50_ms", table.Ms(table.Quantile(model, 0.5))),
 		table.Measure("model_p95_ms", table.Ms(table.Quantile(model, 0.95))),
-		table.Measure("floor_mean_ms", table.Ms(meanOf(floor))),
+		table.Measure("floor_mean_ms", table.Ms(table.Mean(floor))),
 		table.Measure("floor_p50_ms", table.Ms(table.Quantile(floor, 0.5))))
 	if median := table.Quantile(model, 0.5); median > 0 { // else all that is needed is at the client's site
 		row = append(row, table.Measure("p50_ratio_to_model", p50/table.Ms(median)))
