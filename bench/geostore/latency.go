@@ -157,7 +157,8 @@ func contentionExperiment() bench.Experiment {
 		Modes:   []bench.Mode{bench.Virtual, bench.Real},
 		Bubbles: true,
 		Measure: latencyStudy{points: func(o bench.Options) ([]studyPoint, error) {
-			return collect(bench.PickMode(o, bench.Pick(o, []float64{0.5, 0.9}, []float64{0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95}), []float64{0.9}),
+			virtual := bench.Pick(o, []float64{0.5, 0.9}, []float64{0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95})
+			return collect(bench.PickMode(o, virtual, []float64{0.9}),
 				func(alpha float64) (studyPoint, error) {
 					return retwisPoint(o, alpha, bench.Pick(o, 100, 4000))
 				})

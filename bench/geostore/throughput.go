@@ -125,9 +125,10 @@ func (t storeThroughput) run(ctx context.Context) ([]table.Row, error) {
 		m := outcome{system: mode.String(), params: []table.Cell{table.Is("clients", t.perSite),
 			table.Is("alpha", zipfAlpha)}, matrix: t.matrix, played: played[i]}
 		row := m.row("all", played[i].Txns, total(played[i].Commits))
-		if cpu := table.MedianOf(rounds[i], func(r storeRound) float64 { return r.cpuPerCommit }); cpu > 0 {
+		cpuOf := func(r storeRound) float64 { return r.cpuPerCommit }
+		if cpu := table.MedianOf(rounds[i], cpuOf); cpu > 0 {
 			row = append(row, table.Measure("cpu_us_per_commit", cpu),
-				table.Measure("cpu_ratio_to_off", table.RatioOf(rounds[i], off, func(r storeRound) float64 { return r.cpuPerCommit })))
+				table.Measure("cpu_ratio_to_off", table.RatioOf(rounds[i], off, cpuOf)))
 		}
 		rows = append(rows, append(row, table.Measure("commits_ratio_to_off",
 			table.RatioOf(rounds[i], off, func(r storeRound) float64 { return r.commitsPerSecond }))))

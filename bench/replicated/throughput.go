@@ -271,7 +271,8 @@ func throughputPoints(o bench.Options) []bench.Point {
 	var points []bench.Point
 	add := func(system System, l Load, run throughput) {
 		points = append(points, bench.Point{
-			Doing: fmt.Sprintf("%s durable=%s batch=%s until %s", system.Name, durableName(l.Durable), batchName(l.MaxBatch), l.Ack),
+			Doing: fmt.Sprintf("%s durable=%s batch=%s until %s", system.Name, durableName(l.Durable), batchName(l.MaxBatch),
+				l.Ack),
 			Run: func(ctx context.Context) ([]table.Row, error) {
 				return throughputRow(ctx, o, system, run, l)
 			},

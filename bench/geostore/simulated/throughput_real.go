@@ -53,8 +53,8 @@ func realThroughput(ctx context.Context, r bench.Run) (rows []table.Row, err err
 		row := append(cells(s, near, "all"), table.Is("clients", realClients*len(wan.Carousel().Sites())),
 			table.Measure("commits_per_s", table.MedianOf(turns[i], func(t turn) float64 { return t.commitsPerS })),
 			table.Measure("abort_percent", table.MedianOf(turns[i], func(t turn) float64 { return t.abortPercent })),
-			table.Measure("attempt_p50_ms", table.MedianOf(turns[i], turn.median)))
-		row = append(row, table.Measure("failed", table.MedianOf(turns[i], func(t turn) float64 { return float64(t.failed) })))
+			table.Measure("attempt_p50_ms", table.MedianOf(turns[i], turn.median)),
+			table.Measure("failed", table.MedianOf(turns[i], func(t turn) float64 { return float64(t.failed) })))
 		if cpu > 0 {
 			row = append(row, table.Measure("cpu_us_per_commit", cpu),
 				table.Measure("cpu_us_per_call", cpu/calls[i]),

@@ -34,8 +34,8 @@ const (
 )
 
 func (p *program) benchCommand() *cobra.Command {
-	f := benchFlags{loop: command.ClosedLoop{Name: "store bench", Kinds: []string{"change", "read", "put"}, ValueBytes: 100,
-		Keys: 100_000}}
+	f := benchFlags{loop: command.ClosedLoop{Name: "store bench", Kinds: []string{"change", "read", "put"},
+		ValueBytes: 100, Keys: 100_000}}
 	c := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure a store: throughput and latency of a closed loop",

@@ -108,7 +108,9 @@ func (p *program) withClient(f *clientFlags, do func(*storeservice.Client) error
 	return p.withClientBy(f, storeservice.ClientOptions{}, do)
 }
 
-func (p *program) withClientBy(f *clientFlags, o storeservice.ClientOptions, do func(*storeservice.Client) error) error {
+func (p *program) withClientBy(
+	f *clientFlags, o storeservice.ClientOptions, do func(*storeservice.Client) error,
+) error {
 	switch {
 	case f.timeout <= 0:
 		return command.Usagef("store: --timeout is %v; want more than 0", f.timeout)
