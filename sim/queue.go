@@ -21,7 +21,7 @@ const (
 	evServed // the call is over that the node is at
 )
 
-// waits tells whether events of the kind wait for the end of their node's pause.
+// waits reports whether events of the kind wait for the end of their node's pause.
 func (k eventKind) waits() bool { return k < evResume && k != evApp || k == evServed }
 
 // An event is something that happens at a time. Which fields count depends on its kind.

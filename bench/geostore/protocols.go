@@ -115,10 +115,10 @@ func (m outcome) modelled() []modelled {
 // readWrite is both classes of transactions that write.
 const readWrite plan.Class = "rw"
 
-// in tells whether a class has the transaction.
+// in reports whether a class has the transaction.
 func (t modelled) in(class plan.Class) bool { return isIn(t.class, class) }
 
-// isIn tells whether a class has all transactions of another one, which is none of several.
+// isIn reports whether a class has all transactions of another one, which is none of several.
 func isIn(own, class plan.Class) bool {
 	return class == plan.All || class == own || class == readWrite && own != plan.ReadOnly
 }

@@ -174,13 +174,13 @@ func addBest(rows []table.Row, chooser string) {
 	}
 }
 
-// samePoint tells whether two rows have the same site and parameters.
+// samePoint reports whether two rows have the same site and parameters.
 func samePoint(a, b table.Row) bool {
 	return same(a, b, "site", "workload", "ops", "read_percent", "alpha", "clients", "mode", "wan", "class",
 		"locality_percent")
 }
 
-// same tells whether two rows are alike in some columns.
+// same reports whether two rows are alike in some columns.
 func same(a, b table.Row, names ...string) bool {
 	for _, name := range names {
 		if a.Value(name) != b.Value(name) {

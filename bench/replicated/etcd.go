@@ -157,7 +157,7 @@ func (c *EtcdConn) Get(ctx context.Context, key []byte) (revision uint64, err er
 	return revision, nil
 }
 
-// PutIf writes keys if they were last written at these revisions, and tells whether they were.
+// PutIf writes keys if they were last written at these revisions, and reports whether they were.
 func (c *EtcdConn) PutIf(ctx context.Context, keys [][]byte, revisions []uint64, value []byte) (bool, error) {
 	var txn []byte
 	for i, key := range keys {

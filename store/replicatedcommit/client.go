@@ -383,14 +383,14 @@ func (c *client) onDecided(env *protocol.Env[message], from protocol.ID, m store
 	c.end(env, s, store.Outcome{Verdict: m.Verdict, Reason: m.Reason}, p.Site)
 }
 
-// split tells whether sites have voted differently, so that those that are missing decide.
+// split reports whether sites have voted differently, so that those that are missing decide.
 func (c *client) split(s *submit) bool {
 	yes, no, _ := s.count()
 	return yes > 0 && no > 0 && yes+no >= c.cfg.Layout.Majority()
 }
 
-// stuck tells whether the votes are split and the sites that are missing have been silent for long:
-// to ask for longer gains nothing before they are back. One that is only slow is waited for.
+// stuck reports whether the votes are split and the sites that are missing have been silent for
+// long: to ask for longer gains nothing before they are back. One that is only slow is waited for.
 func (c *client) stuck(env *protocol.Env[message], s *submit) bool {
 	for i, v := range s.votes {
 		if c.cfg.Layout.Sites[i].Fenced {

@@ -230,7 +230,7 @@ func (s *server) Expire(env *protocol.Env[message], t protocol.Timer) {
 
 func (s *server) isPeer(id protocol.ID) bool { return slices.Contains(s.peers, id) }
 
-// fits tells whether shards name a transaction that this one has a part of.
+// fits reports whether shards name a transaction that this one has a part of.
 func (s *server) fits(shards []uint32) bool {
 	return s.cfg.Layout.ValidShards(shards) && slices.Contains(shards, uint32(s.place.Index))
 }
