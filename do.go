@@ -45,7 +45,7 @@ type ExecutionState struct {
 	Run         int  // which run of the task this is, from 1
 }
 
-// State tells whether one runs speculatively.
+// State reports whether one runs speculatively.
 func State(ctx context.Context) ExecutionState {
 	return ExecutionState(engine.State(ctx))
 }

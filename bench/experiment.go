@@ -72,10 +72,10 @@ type Experiment struct {
 	Summary string
 	// Modes are the modes that it can run in, its default first.
 	Modes []Mode
-	// PerProtocol tells whether each replication protocol is measured by itself, so that
+	// PerProtocol reports whether each replication protocol is measured by itself, so that
 	// Options.Protocol can choose one.
 	PerProtocol bool
-	// Away tells whether a machine is away for a time, so that Options.Away and Options.Alone mean
+	// Away reports whether a machine is away for a time, so that Options.Away and Options.Alone mean
 	// something.
 	Away bool
 
@@ -83,7 +83,7 @@ type Experiment struct {
 	// columns get an interval of confidence then: see table.Means.
 	Intervals []string
 
-	// Bubbles tells whether virtual mode needs Options.Bubble.
+	// Bubbles reports whether virtual mode needs Options.Bubble.
 	Bubbles bool
 	// Measure runs the experiment.
 	Measure func(context.Context, Run) ([]table.Row, error)
@@ -91,7 +91,7 @@ type Experiment struct {
 	Figures []figure.Spec
 }
 
-// NeedsBubble tells whether the experiment needs Options.Bubble in a mode.
+// NeedsBubble reports whether the experiment needs Options.Bubble in a mode.
 func (e Experiment) NeedsBubble(m Mode) bool { return m == Virtual && e.Bubbles }
 
 // A Run is one run of an experiment, in the mode that its options name.
@@ -169,6 +169,14 @@ func Pick[T any](o Options, quick, full T) T {
 		return quick
 	}
 	return full
+}
+
+// PickMode returns the first value for virtual time, else the second.
+func PickMode[T any](o Options, virtual, real T) T {
+	if o.Mode == Real {
+		return real
+	}
+	return virtual
 }
 
 // ErrMode says that an experiment does not run in the mode asked for.

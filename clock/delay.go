@@ -96,7 +96,7 @@ func (d *Delay) Add(p Probe) (stepped bool) {
 	return stepped
 }
 
-// steps tells whether the clocks have moved against each other. By a probe, their offset is known
+// steps reports whether the clocks have moved against each other. By a probe, their offset is known
 // up to half of what the way there and the way back differ by. A queue on one of the ways makes the
 // trip longer by its length, and moves the offset by half of that. What moves it by more than the
 // queues of two probes and Step is a clock. How long a trip is, the peer's clock does not change:

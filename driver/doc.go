@@ -10,6 +10,58 @@
 // A server whose callers may stand on guesses makes a [Handler] of each call, and passes the
 // caller's word on to it: Confirm or Abort.
 //
-// These are the engine's own types, which it makes and calls itself. In a copy of the source
-// "go doc internal/engine.Attempt" shows their methods.
+// # What attempts, handlers and observed calls do
+//
+// "go doc" shows no methods of these types, as they are the engine's own; they are listed here. Of
+// an [Operation]:
+//
+//   - Plainly(ctx) (outside, ok): whether to make the call as plain code does, with outside, and
+//     let a [Watched] observe it.
+//
+// An [Attempt] says what it is, and what its caller may have:
+//
+//   - Operation() and Number(): what is attempted, and which of the call's attempts this is, from
+//     1.
+//   - ID() [16]byte: a random name for it.
+//   - Speculative(): the caller stands on an open assumption, until Hold has returned nil.
+//   - Depth(): on how many. Budget(): how many runs beyond its first the callee may start.
+//   - MayPredict(): runs would go on with a prediction. WantPredictions(): the server's are wanted
+//     even though the caller stands on no assumption.
+//   - Timeout(): what the task's deadline leaves for a speculative attempt, 0 for no deadline.
+//   - Limit(): the time limit that the code set for the call itself, 0 for none. CodeDeadline():
+//     the deadline that plain code would make the call with.
+//   - TaskBegan() and TaskCalls(): when the task sent its first call, and how many it has sent.
+//   - MayGoAhead(): no equal call of the task has FailedAhead.
+//
+// A transport tells it how the call goes:
+//
+//   - Begin(): it begins only now, having waited for its turn. Sent(): the request has left.
+//   - Predict(v), Withdraw(v): the server predicts v, or takes that back.
+//   - Tentative(v): v is the answer of a server that holds its effects back until the caller is
+//     confirmed.
+//   - OnResolve(f): f is called once, with true when the caller's assumptions held and with false
+//     when nobody wants the attempt any more.
+//   - Limited(by): a limit keeps it from being sent for a speculative caller. Failed(): it failed
+//     as the plain call would. FailedAhead(): it failed because it was made ahead of its caller's
+//     confirmation. Hold comes next.
+//   - Hold(reason): nothing ran at the server. It blocks until the call may be made plainly (nil),
+//     in the PlainContext(ctx), or nobody wants it (foresay.ErrMisspeculated).
+//   - Served(waited, hooks): how much of its time the server says that it waited for the caller to
+//     be confirmed, and spent in commit hooks.
+//   - Finish(v, err): the actual result, exactly once.
+//
+// A [Handler] runs a server's function, then waits for its caller:
+//
+//   - Run(f) returns the result of f once it depends on no guess of f's own. Tentative(), after
+//     Run: it stands only once Finish has returned nil. Waited(), after Run: how much longer Run
+//     took because the caller was not confirmed.
+//   - Confirm(), Abort(): the caller was right, or was wrong, gave up or is lost.
+//   - Finish() waits for one of these, after Run, and runs the commit hooks: nil once the call is
+//     confirmed, otherwise why it is undone. Hooks(), after Finish: how long the hooks took.
+//
+// A [Watched] observes a call of plain code:
+//
+//   - Begin(ctx, op): its predictors are asked. If it returns false there is nothing to observe,
+//     and Done must not be called.
+//   - Done(v, err): the actual result.
 package driver

@@ -58,7 +58,7 @@ func simplifyKV(ops []KVOp) []KVOp {
 	return simple
 }
 
-// explainsKV tells whether some hold every writer of what they read. Then what is left out only
+// explainsKV reports whether some hold every writer of what they read. Then what is left out only
 // comes between: if all is linearizable, leave the rest out of that order, and each read still
 // follows the write that it read.
 func explainsKV(some, all []KVOp) bool {

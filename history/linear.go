@@ -11,7 +11,7 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// CheckLinearizable tells whether ops are linearizable [Herlihy and Wing, 1990]: whether the
+// CheckLinearizable reports whether ops are linearizable [Herlihy and Wing, 1990]: whether the
 // operations that returned, and some of those with unknown outcome, can be put in an order that the
 // model allows and that has each operation between its call and its return. Operations that failed
 // have no part in it.
@@ -121,7 +121,7 @@ func (c linearChecker[S, I, O]) search(parts []part[I, O], timeout time.Duration
 	return OK, 0
 }
 
-// decide tells whether the operations of one part are linearizable. No limit is 0.
+// decide reports whether the operations of one part are linearizable. No limit is 0.
 func (c linearChecker[S, I, O]) decide(ops []Op[I, O], limit time.Duration) Verdict {
 	if c.model.Simplify != nil {
 		ops = c.model.Simplify(ops)

@@ -106,7 +106,7 @@ func (c linearChecker[S, I, O]) explain(p part[I, O]) Linearizability {
 	}
 }
 
-// explains tells whether what some are violated by, all are.
+// explains reports whether what some are violated by, all are.
 func (c linearChecker[S, I, O]) explains(some, all []Op[I, O]) bool {
 	if c.model.Explains != nil {
 		return c.model.Explains(some, all)

@@ -246,7 +246,8 @@ func randomKV(r *rand.Rand) KV {
 	return h
 }
 
-// anyOrder tells whether the operations can be done one at a time, those without an answer or not.
+// anyOrder reports whether the operations can be done one at a time, those without an answer or
+// not.
 func anyOrder(ops KV, state KVState) bool {
 	if !slices.ContainsFunc(ops, func(op KVOp) bool { return op.Outcome == Returned }) {
 		return true

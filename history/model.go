@@ -27,7 +27,7 @@ type Model[S, I, O any] struct {
 	// Simplify returns operations of one part that are linearizable if and only if ops are, and
 	// easier to search. It may keep the argument, and must not change it.
 	Simplify func(ops []Op[I, O]) []Op[I, O]
-	// Explains tells whether some operations of one part explain a violation by themselves: if all
+	// Explains reports whether some operations of one part explain a violation by themselves: if all
 	// is linearizable, some must be too. Without it, that is taken to hold if only reads are left
 	// out.
 	Explains func(some, all []Op[I, O]) bool

@@ -101,7 +101,7 @@ func (r ReplicationReport) String() string {
 	return b.String()
 }
 
-// CheckReplication tells whether replicas applied commands as one state machine would have. It
+// CheckReplication reports whether replicas applied commands as one state machine would have. It
 // takes linear time. What commands answered is not its concern: see [CheckLinearizable].
 //
 // The error tells of a history that makes no sense.

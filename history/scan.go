@@ -25,13 +25,13 @@ func (s *scanner) fail(format string, args ...any) {
 	s.rest = ""
 }
 
-// more tells whether there is another word.
+// more reports whether there is another word.
 func (s *scanner) more() bool {
 	s.rest = strings.TrimLeft(s.rest, " \t")
 	return s.rest != ""
 }
 
-// quoted tells whether the next word is a quoted string.
+// quoted reports whether the next word is a quoted string.
 func (s *scanner) quoted() bool {
 	return s.more() && s.rest[0] == '"'
 }

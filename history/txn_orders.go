@@ -34,7 +34,7 @@ func (b *graphBuilder) addSessions() {
 	}
 }
 
-// sequential tells whether each transaction ended before the next began, or at that time.
+// sequential reports whether each transaction ended before the next began, or at that time.
 func (b *graphBuilder) sequential(session []int32) bool {
 	for i := 1; i < len(session); i++ {
 		s, t := &b.x.h.Txns[session[i-1]], &b.x.h.Txns[session[i]]

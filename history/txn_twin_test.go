@@ -98,7 +98,7 @@ func newOracle(h Transactions, level Level) *oracle {
 	}
 }
 
-// possible tells whether the events that are left can happen.
+// possible reports whether the events that are left can happen.
 func (o *oracle) possible() bool {
 	if !slices.Contains(o.committed, false) {
 		return true
@@ -122,7 +122,7 @@ func (o *oracle) possible() bool {
 	return false
 }
 
-// mayStart tells whether all that must come before has committed, and the reads are right.
+// mayStart reports whether all that must come before has committed, and the reads are right.
 func (o *oracle) mayStart(t int) bool {
 	for s := range o.h.Txns {
 		if s != t && !o.committed[s] && o.ordered(s, t) {

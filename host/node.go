@@ -94,7 +94,7 @@ func (n *Node[M]) abandon() {
 	n.inbox.close()
 }
 
-// round does what there is to do, and tells whether there was anything.
+// round does what there is to do, and reports whether there was anything.
 func (n *Node[M]) round() (worked bool, err error) {
 	for _, part := range [...]func() (bool, error){n.release, n.expire, n.loopBack, n.consume} {
 		did, err := part()

@@ -64,7 +64,7 @@ const (
 	KindStop                      // Timer
 )
 
-// Durable tells whether the effect is part of what a call writes to the disk.
+// Durable reports whether the effect is part of what a call writes to the disk.
 func (k Kind) Durable() bool { return k >= KindAppend && k <= KindDelete }
 
 // An Effect is one thing that a node wants done.

@@ -16,8 +16,8 @@ func Tolerated(n int) int { return n - Majority(n) }
 // share a member (Fast Paxos, §2.2 and §4). It is ⌈3f/2⌉+1 of 2f+1: 3 of 3, 4 of 5.
 func Fast(n int) int { return (2*n-Majority(n))/2 + 1 }
 
-// Intersect tells whether any sets of n members that have these sizes share a member. A set cannot
-// be larger than n.
+// Intersect reports whether any sets of n members that have these sizes share a member. A set
+// cannot be larger than n.
 //
 // Two examples. A fast protocol is safe if Intersect(n, fast, fast, classic). A slot that has only
 // two possible values, with a quorum size for each, is safe if Intersect(n, command, noOp,
@@ -38,7 +38,7 @@ type Votes struct {
 	by []protocol.ID // in order
 }
 
-// Add notes a vote, and tells whether it is the member's first.
+// Add notes a vote, and reports whether it is the member's first.
 func (v *Votes) Add(id protocol.ID) bool {
 	i, found := slices.BinarySearch(v.by, id)
 	if !found {
@@ -47,7 +47,7 @@ func (v *Votes) Add(id protocol.ID) bool {
 	return !found
 }
 
-// Has tells whether a member has voted.
+// Has reports whether a member has voted.
 func (v *Votes) Has(id protocol.ID) bool {
 	_, found := slices.BinarySearch(v.by, id)
 	return found
@@ -91,7 +91,7 @@ type Weight struct {
 	Weight uint32
 }
 
-// Majority tells whether the voters have more than half of the weight, so that any two such sets
+// Majority reports whether the voters have more than half of the weight, so that any two such sets
 // share a member.
 func (w Weights) Majority(v *Votes) bool {
 	var all, have uint64

@@ -163,7 +163,7 @@ func (s *Sim[M]) Backup(id protocol.ID) (restore func()) {
 	}
 }
 
-// Up tells whether a node runs. One that stands still does.
+// Up reports whether a node runs. One that stands still does.
 func (s *Sim[M]) Up(id protocol.ID) bool {
 	n := s.lookup(id)
 	return n != nil && n.node != nil

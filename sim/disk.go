@@ -36,7 +36,7 @@ type undo struct {
 	old []byte // nil: there was none
 }
 
-// write puts what a call wrote into the node's log and keys, and tells whether it wrote anything.
+// write puts what a call wrote into the node's log and keys, and reports whether it wrote anything.
 func (s *Sim[M]) write(n *node[M], out []protocol.Effect[M]) bool {
 	if !slices.ContainsFunc(out, func(e protocol.Effect[M]) bool { return e.Kind.Durable() }) {
 		return false

@@ -5,7 +5,7 @@
 // of its own. A step is one call of one node: a message that arrives, a timer that runs out, a disk
 // write that is done. Between two steps no time passes for the node, and the next step is whichever
 // event is due first. All chance comes from the seed, so that a run with the same seed and the same
-// program makes the same steps; [Sim.Hash] tells whether it did.
+// program makes the same steps; [Sim.Hash] reports whether it did.
 //
 // Calls take no time either, unless [Config.Service] says how much. Then they wait in line for
 // their node, which can be asked for more than it can do: [Sim.Busy] and [Sim.Waiting] tell how

@@ -50,7 +50,7 @@ func faultNames() []string {
 	}
 }
 
-// Has tells whether all of g are in f.
+// Has reports whether all of g are in f.
 func (f Faults) Has(g Faults) bool { return f&g == g }
 
 // String returns what ParseFaults reads.

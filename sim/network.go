@@ -80,7 +80,7 @@ func (s *Sim[M]) route(from, to *node[M]) *route { return &s.net.sites[from.site
 
 func (s *Sim[M]) link(from, to *node[M]) *link { return &s.net.links[from.index][to.index] }
 
-// down tells whether nothing that is sent now arrives.
+// down reports whether nothing that is sent now arrives.
 func (s *Sim[M]) down(from, to *node[M]) bool {
 	return s.link(from, to).cuts > 0 || s.route(from, to).link.Down
 }

@@ -149,7 +149,7 @@ func (s *Sim[M]) stopTimer(n *node[M], name protocol.Timer) {
 	}
 }
 
-// expired tells whether a timer has run out with this event.
+// expired reports whether a timer has run out with this event.
 func (s *Sim[M]) expired(n *node[M], e *event[M]) bool {
 	t, ok := n.timers[e.timer]
 	switch {

@@ -146,7 +146,7 @@ func (s *Sim[M]) take(e *event[M]) {
 	}
 }
 
-// concerns tells whether an event still means something to its node.
+// concerns reports whether an event still means something to its node.
 func (s *Sim[M]) concerns(n *node[M], e *event[M]) bool {
 	switch e.kind {
 	case evReceive:
@@ -170,7 +170,7 @@ func (s *Sim[M]) concerns(n *node[M], e *event[M]) bool {
 	return true
 }
 
-// reaches tells whether a message has come by a connection, or to an incarnation, that is still
+// reaches reports whether a message has come by a connection, or to an incarnation, that is still
 // there; or was, when the node began with it.
 func (s *Sim[M]) reaches(n *node[M], e *event[M]) bool {
 	if n.begun {

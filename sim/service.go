@@ -75,7 +75,7 @@ func (s *Sim[M]) hand(n *node[M], i int32) {
 	}
 }
 
-// isCall tells whether an event is a call of its node, as far as can be told before it is the
+// isCall reports whether an event is a call of its node, as far as can be told before it is the
 // node's turn.
 func (s *Sim[M]) isCall(n *node[M], e *event[M]) bool {
 	switch e.kind {

@@ -130,7 +130,7 @@ type Vouched struct {
 	At  time.Duration // when it was heard last, by the clock of this host's nodes
 }
 
-// Within tells whether it was heard for less than so long. Nodes of a host run beside each other:
+// Within reports whether it was heard for less than so long. Nodes of a host run beside each other:
 // the moment may be a little after the one at which a call of the node that asks began.
 func (v Vouched) Within(now, patience time.Duration) bool {
 	return now-v.At < patience && v.At-now < patience

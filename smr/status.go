@@ -36,7 +36,7 @@ type Status struct {
 	Waits string
 }
 
-// Ready tells whether what a client asks of the replica would be done now, by itself or by the
+// Ready reports whether what a client asks of the replica would be done now, by itself or by the
 // leader that it knows.
 func (s Status) Ready() bool { return s.Leader != 0 || s.Serves }
 

@@ -8,15 +8,13 @@ import (
 	"runtime/debug"
 	"slices"
 
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/driver"
-
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
-
-	"github.com/foresay/foresay/control"
 )
 
 // call is a unary call of a task, and the transport of its attempts.
@@ -290,3 +288,38 @@ func (k *call) Adopt(prediction any) (any, bool) {
 
 // ownPrediction is a prediction that nobody else holds.
 type ownPrediction struct{ proto.Message }
+
+// marshal returns the one serialization by which equal messages are recognised
+// within a process.
+func marshal(m proto.Message) ([]byte, error) {
+	return proto.MarshalOptions{Deterministic: true}.Marshal(m)
+}
+
+// fill makes dst equal to src, which stays untouched.
+func fill(dst, src proto.Message) error {
+	if d, s := dst.ProtoReflect().Descriptor(), src.ProtoReflect().Descriptor(); d != s {
+		if d.FullName() != s.FullName() {
+			return fmt.Errorf("specgrpc: a %s is wanted, not a %s", d.FullName(), s.FullName())
+		}
+		b, err := proto.Marshal(src)
+		if err != nil {
+			return err
+		}
+		return proto.Unmarshal(b, dst)
+	}
+	proto.Reset(dst)
+	proto.Merge(dst, src)
+	return nil
+}
+
+// convert returns a copy of m of the given type, or nil if m is no such message.
+func convert(m proto.Message, to protoreflect.MessageType) proto.Message {
+	if m == nil || !m.ProtoReflect().IsValid() || m.ProtoReflect().Descriptor().FullName() != to.Descriptor().FullName() {
+		return nil
+	}
+	out := to.New().Interface()
+	if fill(out, m) != nil {
+		return nil
+	}
+	return out
+}

@@ -7,13 +7,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-
 	"github.com/foresay/foresay"
 	specv1 "github.com/foresay/foresay/api/foresay/spec/v1"
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 	"github.com/foresay/foresay/specgrpc"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 // staging is a service whose Put stages its effect: the notes tell what became
@@ -260,6 +260,43 @@ func TestNoLeaseAfterConfirm(t *testing.T) {
 		}
 		if err := c.end(); err != nil {
 			w.Error(err)
+		}
+	})
+}
+
+// The status of a call that is undone names the method, the call and its
+// caller, and says why; but to the caller that undid it, it only says that.
+func TestStatusesOfUndoneCallsNameThem(t *testing.T) {
+	ends := map[string]struct {
+		end func(h *halfPut)
+		why string
+	}{
+		"silence": {func(*halfPut) { time.Sleep(15 * time.Second) }, "no word from the caller for the length of the lease"},
+		"stop":    {func(h *halfPut) { specgrpc.GracefulStop(h.server, h.registrar) }, "the server is stopping"},
+		"another": {func(h *halfPut) { h.send(confirmOf(h.id, 2)) }, "frame Confirm names another"},
+	}
+	for name, tt := range ends {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				h := halfOpenPut(w)
+				tt.end(h)
+				err := h.rawCall.end()
+				prefix, why, found := strings.Cut(status.Convert(err).Message(), ": undone: ")
+				if !found || !strings.HasPrefix(why, tt.why) {
+					w.Errorf("got status %v; want %q", err, tt.why)
+				}
+				call, caller, _ := strings.Cut(prefix, " of ")
+				if !strings.HasPrefix(call, "specgrpc: "+putMethod+", call ") || !strings.Contains(caller, "client") {
+					w.Errorf("%q does not name the method, the call and the client", prefix)
+				}
+			})
+		})
+	}
+	inWorld(t, func(w *world) {
+		h := halfOpenPut(w)
+		h.abort()
+		if got, want := status.Convert(h.rawCall.end()).Message(), "the caller said Abort"; got != want {
+			w.Errorf("the caller that said Abort got %q, want %q", got, want)
 		}
 	})
 }

@@ -6,14 +6,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/foresay/foresay"
+	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
+	"github.com/foresay/foresay/control"
+	"github.com/foresay/foresay/specgrpc"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
-
-	"github.com/foresay/foresay"
-	"github.com/foresay/foresay/control"
-
-	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
-	"github.com/foresay/foresay/specgrpc"
 )
 
 // What a mode sends over real gRPC, and how long a task takes: reads a and then b,
@@ -120,6 +118,26 @@ func TestObserveInterceptor(t *testing.T) {
 		}
 		if _, err := specgrpc.ObserveInterceptor(specgrpc.WithLease(0)); err == nil {
 			w.Error("an option that makes no sense is accepted")
+		}
+	})
+}
+
+// Responses to one principal say nothing about those to another.
+func TestDigestsKeepPrincipalsApart(t *testing.T) {
+	inWorld(t, func(w *world) {
+		_, _, addr := w.kv("a", &kvServer{get: func(ctx context.Context, _ *kvpb.GetRequest) (*kvpb.GetResponse, error) {
+			md, _ := metadata.FromIncomingContext(ctx)
+			return &kvpb.GetResponse{Value: md.Get("authorization")[0]}, nil
+		}})
+		cc := w.dial(addr)
+		for _, who := range []string{"ann", "ann", "bob"} {
+			ctx := metadata.AppendToOutgoingContext(w.Context(), "authorization", who)
+			if _, err := kvpb.NewTestKVClient(cc).Get(ctx, &kvpb.GetRequest{Key: "me"}); err != nil {
+				w.Fatal(err)
+			}
+		}
+		if s := cc.CallSite(getMethod).Stats(); s.WouldBeRight != 1 || s.WouldBeWrong != 0 {
+			w.Errorf("%+v", s)
 		}
 	})
 }

@@ -77,7 +77,7 @@ func (c Config) WithDefaults() (Config, error) {
 	return c, nil
 }
 
-// IsNew tells whether a site took the place of a lost one in this epoch.
+// IsNew reports whether a site took the place of a lost one in this epoch.
 func (c Config) IsNew(site int) bool {
 	since := c.Layout.Sites[site].Since
 	return since > 0 && since == c.Epoch

@@ -115,7 +115,7 @@ func (l Layout) validPlaces() error {
 	return nil
 }
 
-// Has tells whether the site has a copy of a shard.
+// Has reports whether the site has a copy of a shard.
 func (s Site) Has(shard int) bool { return s.Shards[shard] != noServer }
 
 // SitesOf returns the sites that take part and have a copy of a shard, in ascending order.
@@ -129,7 +129,7 @@ func (l Layout) HoldersOf(shard int) []int {
 	return slices.DeleteFunc(l.SitesOf(shard), func(i int) bool { return slices.Contains(l.Sites[i].Joins, shard) })
 }
 
-// Whole tells whether each site has a copy of every shard.
+// Whole reports whether each site has a copy of every shard.
 func (l Layout) Whole() bool {
 	return !slices.ContainsFunc(l.Sites, func(s Site) bool { return slices.Contains(s.Shards, noServer) })
 }
@@ -178,7 +178,7 @@ func (l Layout) Unfenced() []int {
 	return sites
 }
 
-// Original tells whether all sites have been there from the beginning, and still are.
+// Original reports whether all sites have been there from the beginning, and still are.
 func (l Layout) Original() bool {
 	return !slices.ContainsFunc(l.Sites, func(s Site) bool { return s.Fenced || s.Since > 0 })
 }
@@ -205,7 +205,7 @@ func (l Layout) Places() (shards, coordinators map[protocol.ID]Place) {
 	return shards, coordinators
 }
 
-// ValidShards tells whether a list of participating shards makes sense.
+// ValidShards reports whether a list of participating shards makes sense.
 func (l Layout) ValidShards(shards []uint32) bool {
 	if len(shards) == 0 || len(shards) > len(l.Sites[0].Shards) {
 		return false

@@ -59,7 +59,7 @@ func (t Topology) founding(shard int) []string {
 	return sites
 }
 
-// founded tells whether a site had a shard in the beginning.
+// founded reports whether a site had a shard in the beginning.
 func (t Topology) founded(site, shard int) bool {
 	sites := t.founding(shard)
 	return sites == nil || slices.Contains(sites, t.Sites[site].Name)

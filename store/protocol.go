@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -108,3 +109,6 @@ type ClientNode interface {
 	// ReadPatience is the same for ReadRequests that nothing holds up.
 	ReadPatience() time.Duration
 }
+
+// Promises returns the level of committed transactions.
+func (p Protocol) Promises() history.Level { return cmp.Or(p.Level, history.StrictSerializable) }

@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/foresay/foresay/internal/wirefmt"
+	"github.com/foresay/foresay/internal/wirefmt/wiretest"
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestVersionsAndPriorities(t *testing.T) {
@@ -118,4 +118,14 @@ func TestWire(t *testing.T) {
 			t.Errorf("%d of %d bytes are enough", n, len(w.Buf))
 		}
 	}
+}
+
+// TestLayouts tests what stores have on disk.
+func TestLayouts(t *testing.T) {
+	wiretest.Layouts(t,
+		wiretest.Sample("value", valueLayout, Value{Version: Version{300, 2}, Present: true, Bytes: []byte("value")}),
+		wiretest.Sample("transaction", txnLayout, Txn{
+			ID: Version{300, 2}, Priority: Priority{200, 2}, Reads: []Read{{"a", Version{1, 1}}},
+			Writes: []Write{{Key: "b", Bytes: []byte("c")}, {Key: "d", Delete: true}},
+		}))
 }

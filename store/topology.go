@@ -217,13 +217,14 @@ func (t Topology) siteNamed(name string) int {
 	return slices.IndexFunc(t.Sites, func(s TopologySite) bool { return s.Name == name })
 }
 
-// Has tells whether a site, by its place in the topology, has a copy of a shard, or is getting one.
+// Has reports whether a site, by its place in the topology, has a copy of a shard, or is getting
+// one.
 func (t Topology) Has(site, shard int) bool {
 	sites, name := t.copies(shard), t.Sites[site].Name
 	return sites == nil || slices.Contains(sites, name) || t.Gets(site, shard)
 }
 
-// Gets tells whether a shard's copy is being moved to a site.
+// Gets reports whether a shard's copy is being moved to a site.
 func (t Topology) Gets(site, shard int) bool {
 	m, ok := t.UnderWay()
 	return ok && m.Shard == shard && m.To == t.Sites[site].Name

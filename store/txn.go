@@ -46,7 +46,7 @@ type Txn struct {
 	Writes   []Write // the same
 }
 
-// ReadOnly tells whether the transaction writes nothing.
+// ReadOnly reports whether the transaction writes nothing.
 func (t Txn) ReadOnly() bool { return len(t.Writes) == 0 }
 
 // Validate returns an error that says what is wrong with the transaction, or nil.

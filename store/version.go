@@ -29,10 +29,10 @@ func (v Version) Compare(w Version) int {
 	return cmp.Or(cmp.Compare(v.Time, w.Time), cmp.Compare(v.Client, w.Client))
 }
 
-// After tells whether v is the later one.
+// After reports whether v is the later one.
 func (v Version) After(w Version) bool { return v.Compare(w) > 0 }
 
-// IsZero tells whether v is the version of what was never written.
+// IsZero reports whether v is the version of what was never written.
 func (v Version) IsZero() bool { return v == Version{} }
 
 // String returns the time and the client.
@@ -46,7 +46,7 @@ type Priority struct {
 	Client ClientID
 }
 
-// Before tells whether p goes before q. None goes before nobody.
+// Before reports whether p goes before q. None goes before nobody.
 func (p Priority) Before(q Priority) bool {
 	switch {
 	case p.IsZero():
@@ -57,5 +57,5 @@ func (p Priority) Before(q Priority) bool {
 	return cmp.Or(cmp.Compare(p.Began, q.Began), cmp.Compare(p.Client, q.Client)) < 0
 }
 
-// IsZero tells whether p is none.
+// IsZero reports whether p is none.
 func (p Priority) IsZero() bool { return p == Priority{} }

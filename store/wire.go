@@ -198,7 +198,7 @@ func declareRequestFields(c *wirefmt.Coder, m *DeclareRequest) {
 	wirefmt.Uint(c, &m.At)
 }
 
-// dated tells whether a declaration says of when it wants to see the store.
+// dated reports whether a declaration says of when it wants to see the store.
 func (m DeclareRequest) dated() bool { return m.MaxAge != 0 || m.NotBefore != 0 || m.At != 0 }
 
 func earlierDeclareRequestFields(c *wirefmt.Coder, m *DeclareRequest) {

@@ -38,7 +38,7 @@ func ClientName(id protocol.ID) string { return fmt.Sprintf("client-%d", id) }
 // certificate: for the calls that a member makes to the service which it is part of.
 const FirstMemberClient = protocol.ID(1 << 31)
 
-// isMember tells whether a certificate is a member's.
+// isMember reports whether a certificate is a member's.
 func isMember(cert *x509.Certificate) bool {
 	return slices.ContainsFunc(cert.DNSNames, func(name string) bool {
 		id, ok := strings.CutPrefix(name, memberPrefix)
@@ -80,7 +80,7 @@ func (c *Config) serverCredentials(refused *atomic.Uint64) credentials.Transport
 // errTLSOnly says that a host without TLS dialed one that has it.
 var errTLSOnly = errors.New("it takes connections with TLS only, and this host is configured without")
 
-// demandsTLS tells whether a member that has ended a connection without TLS speaks TLS. Such a
+// demandsTLS reports whether a member that has ended a connection without TLS speaks TLS. Such a
 // member says nothing of it: it ends the connection, like one that is being stopped. The question
 // is a
 // handshake, which is ended before anything is sent in it, so it does not matter whose certificate

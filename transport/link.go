@@ -229,7 +229,7 @@ func (r *rawConns) add(c net.Conn, err error) (net.Conn, error) {
 	return c, nil
 }
 
-// made tells whether there was a connection.
+// made reports whether there was a connection.
 func (r *rawConns) made() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -151,8 +151,8 @@ func (s *source) rest() {
 	s.inbound = make(map[Sink][]Inbound)
 }
 
-// ownedBy makes a source the one from which a receiver gets a sender's messages, and tells whether
-// no other one was.
+// ownedBy makes a source the one from which a receiver gets a sender's messages, and reports
+// whether no other one was.
 func (t *Transport) ownedBy(p pair, serial uint64) bool {
 	t.ownersMu.Lock()
 	defer t.ownersMu.Unlock()

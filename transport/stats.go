@@ -75,8 +75,8 @@ func (t *Transport) Stats() Stats {
 	return s
 }
 
-// refusal tells whether an attempt failed because the hosts do not belong together, so that another
-// one fails too until they are configured anew. gRPC makes a text of what TLS says.
+// refusal reports whether an attempt failed because the hosts do not belong together, so that
+// another one fails too until they are configured anew. gRPC makes a text of what TLS says.
 func refusal(err error) bool {
 	if err == nil {
 		return false

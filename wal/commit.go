@@ -285,7 +285,7 @@ func (s *Store) runFinisher() {
 	}
 }
 
-// closedEmpty tells whether nothing is left of a closed store's commits. Invariant: s.mu is held.
+// closedEmpty reports whether nothing is left of a closed store's commits. Invariant: s.mu is held.
 func (s *Store) closedEmpty() bool {
 	return s.closed && len(s.queue)+len(s.writing)+len(s.written) == 0
 }

@@ -215,7 +215,7 @@ func TestRetryingASyncIsFound(t *testing.T) {
 	t.Fatal("not found")
 }
 
-// noted returns a fault, and what tells whether it came.
+// noted returns a fault, and what reports whether it came.
 func noted(f faultfs.Fault) (fault faultfs.Fault, came *atomic.Bool) {
 	came = new(atomic.Bool)
 	return func(op faultfs.Op) error {

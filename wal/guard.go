@@ -57,7 +57,7 @@ func (g *guardFS) whenIdle(f func()) {
 	g.end(0)
 }
 
-// begin tells whether a change may be made.
+// begin reports whether a change may be made.
 func (g *guardFS) begin() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

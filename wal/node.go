@@ -183,7 +183,7 @@ const (
 	sweepBytes   = 4 << 20
 )
 
-// check tells whether a batch's indexes fit the log, and where it would end.
+// check reports whether a batch's indexes fit the log, and where it would end.
 func (n *Node) check(b *Batch) (low, next uint64, err error) {
 	low, next = n.low, n.next
 	for _, o := range b.ops {

@@ -178,7 +178,7 @@ func (s *Store) databaseOptions(made bool) *pebble.Options {
 	return o
 }
 
-// readFormat reads the format file, and tells whether it is there.
+// readFormat reads the format file, and reports whether it is there.
 func (s *Store) readFormat() (made bool, err error) {
 	name := s.fs.PathJoin(s.dir, formatName)
 	f, err := s.fs.Open(name)

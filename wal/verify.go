@@ -93,7 +93,7 @@ func (c chunks) end() int {
 	return min(offset, len(c.content))
 }
 
-// vouches tells whether a valid chunk can only have been written when what stands at an earlier
+// vouches reports whether a valid chunk can only have been written when what stands at an earlier
 // offset was durable. In a log it says so. A record of a MANIFEST is synced before the next one is
 // written.
 func (c chunks) vouches(chunk, earlier int) bool {

@@ -38,7 +38,7 @@ const (
 	largeCategory vfs.DiskWriteCategory = "pebble-blob-file-rewrite"
 )
 
-// yields tells whether what is written is background work.
+// yields reports whether what is written is background work.
 func yields(category vfs.DiskWriteCategory) bool {
 	return category == flushCategory || category == mergeCategory || category == largeCategory
 }

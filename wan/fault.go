@@ -36,7 +36,7 @@ func (f Fault) Change(l Link) Link {
 	return l
 }
 
-// at tells whether a fault is there at a time.
+// at reports whether a fault is there at a time.
 func (f Fault) at(t time.Duration) bool { return t >= f.From && (f.Until == 0 || t < f.Until) }
 
 // String returns a line of text, such as "from 1s until 2s: a->b b->a: down".

@@ -20,7 +20,7 @@ type Txn struct {
 	Ops  []Op
 }
 
-// ReadOnly tells whether the transaction writes nothing.
+// ReadOnly reports whether the transaction writes nothing.
 func (t Txn) ReadOnly() bool { return !slices.ContainsFunc(t.Ops, func(o Op) bool { return o.Write }) }
 
 // Workload makes transactions.

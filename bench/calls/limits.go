@@ -24,39 +24,38 @@ type limit struct {
 
 // limits asks what speculation costs and gains where a limit on concurrent streams is near.
 func limits() studied {
-	return studied{
+	return studyOf(bench.Experiment{
 		Name: "limits",
 		Summary: "16 to 1000 callers over one connection whose server admits 16, 100 or any number of streams, and of " +
 			"half-open calls",
 		Modes: []bench.Mode{bench.Virtual, bench.Real},
-		study: func(o bench.Options) study {
-			st := study{top: topology{servers: 1, shared: true}, rounds: bench.Pick(o, 1, 3),
-				ratios: []ratio{opsRatio, worstRatio}}
-			for _, streams := range []int{16, 100, 0} {
-				for _, callers := range bench.Pick(o, []int{16, 200}, []int{16, 64, 200, 1000}) {
-					st.groups = append(st.groups, limitedTrials(o, limit{streams: streams}, callers))
-				}
-			}
-			for _, l := range []limit{{streams: 100, staged: true}, {halfOpen: 32}, {halfOpen: 32, staged: true}} {
-				for _, callers := range []int{16, 200} {
-					st.groups = append(st.groups, limitedTrials(o, l, callers))
-				}
-			}
-			for _, staged := range []bool{false, true} { // what nobody has learnt
-				for _, callers := range bench.Pick(o, []int{16, 200}, []int{16, 64, 400}) {
-					for _, streams := range []int{16, 100, 0} {
-						st.groups = append(st.groups, coldTrials(limitedTrials(o, limit{streams: streams, staged: staged}, callers)))
-					}
-				}
-			}
-			return st
-		},
 		Figures: []figure.Spec{{
 			Title: "Chains of 3 calls of 50 ms over one connection", X: "callers", XLabel: "callers",
 			Y: "mean_ms", YLabel: "mean completion time (ms)", Series: []string{"system", "max_streams", "half_open", "calls",
 				"connection"},
 		}},
-	}
+	}, func(o bench.Options) study {
+		st := study{top: topology{servers: 1, shared: true}, rounds: bench.Pick(o, 1, 3),
+			ratios: []ratio{opsRatio, worstRatio}}
+		for _, streams := range []int{16, 100, 0} {
+			for _, callers := range bench.Pick(o, []int{16, 200}, []int{16, 64, 200, 1000}) {
+				st.groups = append(st.groups, limitedTrials(o, limit{streams: streams}, callers))
+			}
+		}
+		for _, l := range []limit{{streams: 100, staged: true}, {halfOpen: 32}, {halfOpen: 32, staged: true}} {
+			for _, callers := range []int{16, 200} {
+				st.groups = append(st.groups, limitedTrials(o, l, callers))
+			}
+		}
+		for _, staged := range []bool{false, true} { // what nobody has learnt
+			for _, callers := range bench.Pick(o, []int{16, 200}, []int{16, 64, 400}) {
+				for _, streams := range []int{16, 100, 0} {
+					st.groups = append(st.groups, coldTrials(limitedTrials(o, limit{streams: streams, staged: staged}, callers)))
+				}
+			}
+		}
+		return st
+	})
 }
 
 // limitedTrials are a closed loop of callers over a connection with a limit.

@@ -9,24 +9,23 @@ import (
 )
 
 func overhead() studied {
-	return studied{
+	return studyOf(bench.Experiment{
 		Name:    "overhead",
 		Summary: "64-byte echoes, no work, 1 and 16 callers: latency, throughput, CPU time (real mode)",
 		Modes:   []bench.Mode{bench.Real},
-		study: func(o bench.Options) study {
-			st := study{top: topology{servers: 1, shared: true}, rounds: bench.Pick(o, 2, 20),
-				ratios: []ratio{opsRatio, cpuRatio}, paired: true}
-			for _, calls := range []int{1, chainCalls} {
-				for _, callers := range []int{1, clients} {
-					l := load{callers: callers, calls: calls, perCaller: 64, span: bench.Pick(o, 15*time.Millisecond,
-						60*time.Millisecond)}
-					st.groups = append(st.groups, overheadTrials(l))
-				}
-			}
-			return st
-		},
 		Figures: overheadFigures(),
-	}
+	}, func(o bench.Options) study {
+		st := study{top: topology{servers: 1, shared: true}, rounds: bench.Pick(o, 2, 20),
+			ratios: []ratio{opsRatio, cpuRatio}, paired: true}
+		for _, calls := range []int{1, chainCalls} {
+			for _, callers := range []int{1, clients} {
+				l := load{callers: callers, calls: calls, perCaller: 64, span: bench.Pick(o, 15*time.Millisecond,
+					60*time.Millisecond)}
+				st.groups = append(st.groups, overheadTrials(l))
+			}
+		}
+		return st
+	})
 }
 
 // overheadTrials are one load in all ways: without Foresay, and with every kind of prediction. The

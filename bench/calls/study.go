@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/bench"
-	"github.com/foresay/foresay/bench/figure"
 	"github.com/foresay/foresay/bench/table"
 )
 
@@ -88,33 +87,24 @@ func (r ratio) of(f figures) float64 {
 
 // studied is an experiment that is a study.
 type studied struct {
-	Name, Summary string
-	Modes         []bench.Mode
-	study         func(bench.Options) study
-	Figures       []figure.Spec
+	bench.Experiment
+	study func(bench.Options) study
+}
+
+// studyOf returns an experiment that measures a study.
+func studyOf(e bench.Experiment, study func(bench.Options) study) studied {
+	s := studied{e, study}
+	s.Bubbles, s.Measure = true, s.measure
+	return s
 }
 
 // Experiments returns the experiments on speculative calls, in the order in which they are best
 // read.
 func Experiments() []bench.Experiment {
-	var all []bench.Experiment
-	for _, e := range studies() {
-		if e.Name == "limits" {
-			all = append(all, observeOverhead())
-		}
-		all = append(all, e.experiment())
+	return []bench.Experiment{
+		chain().Experiment, chainRTT().Experiment, chainLength().Experiment, bandwidth().Experiment, overhead().Experiment,
+		observeOverhead(), limits().Experiment, multilevel().Experiment,
 	}
-	return all
-}
-
-// studies are all experiments that are studies.
-func studies() []studied {
-	return []studied{chain(), chainRTT(), chainLength(), bandwidth(), overhead(), limits(), multilevel()}
-}
-
-func (e studied) experiment() bench.Experiment {
-	return bench.Experiment{Name: e.Name, Summary: e.Summary, Modes: e.Modes, Bubbles: true, Measure: e.measure,
-		Figures: e.Figures}
 }
 
 func (e studied) measure(ctx context.Context, r bench.Run) (rows []table.Row, err error) {

@@ -63,6 +63,11 @@ func TestRoundTripsTakeTheirTime(t *testing.T) {
 	}
 }
 
+// studies are all experiments that are studies.
+func studies() []studied {
+	return []studied{chain(), chainRTT(), chainLength(), bandwidth(), overhead(), limits(), multilevel()}
+}
+
 func TestSeedsReproduce(t *testing.T) {
 	for _, e := range studies() {
 		if e.Modes[0] == bench.Virtual {
@@ -121,7 +126,7 @@ func TestStudiesDrawTheirFigures(t *testing.T) {
 				s.tally[g][i] = r
 			}
 		}
-		pictures, err := e.experiment().Draw(&bench.Result{Experiment: e.Name, Mode: e.Modes[0], Rows: s.rows()})
+		pictures, err := e.Draw(&bench.Result{Experiment: e.Name, Mode: e.Modes[0], Rows: s.rows()})
 		if err != nil || len(pictures) != len(e.Figures) {
 			t.Errorf("%s: %d of %d figures, %v", e.Name, len(pictures), len(e.Figures), err)
 		}

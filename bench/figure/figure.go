@@ -73,7 +73,7 @@ func Draw(name, time string, figures []Spec, rows []table.Row) ([]Picture, error
 	return out, nil
 }
 
-// wanted tells whether some of the rows are meant for the figure.
+// wanted reports whether some of the rows are meant for the figure.
 func (f Spec) wanted(rows []table.Row) bool {
 	return f.Where.Name == "" || slices.ContainsFunc(rows, func(r table.Row) bool {
 		return r.Value(f.Where.Name) == f.Where.Value

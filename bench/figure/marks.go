@@ -73,7 +73,7 @@ func (f Spec) note() string {
 	return strings.Join(kinds, ", ") + marksNote
 }
 
-// others tells whether some are of others.
+// others reports whether some are of others.
 func (f Spec) others() bool {
 	return slices.ContainsFunc(f.Marks, func(m Mark) bool { return m.Source != "" })
 }

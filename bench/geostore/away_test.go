@@ -9,9 +9,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/foresay/foresay/bench"
 	"github.com/foresay/foresay/bench/table"
-	"github.com/google/go-cmp/cmp"
 )
 
 // TestAwayIsCompared: a second is compared with the same second of the run in which nothing is

@@ -99,7 +99,7 @@ func (k diskKeys) Get(key []byte) ([]byte, bool) {
 	return k.base.value, true
 }
 
-// inBase tells whether a key that was not written has a value.
+// inBase reports whether a key that was not written has a value.
 func (k diskKeys) inBase(key []byte) bool {
 	if !k.base.has(key) {
 		return false

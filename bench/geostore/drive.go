@@ -55,7 +55,7 @@ type Txn struct {
 	Attempts []Attempt
 }
 
-// committed tells whether the transaction did.
+// committed reports whether the transaction did.
 func (t Txn) committed() bool {
 	return len(t.Attempts) == 0 || t.Attempts[len(t.Attempts)-1].Committed
 }
@@ -141,7 +141,7 @@ type score struct {
 	played   Played
 }
 
-// begin tells whether the transaction that begins now is measured, and whether it shall begin at
+// begin reports whether the transaction that begins now is measured, and whether it shall begin at
 // all.
 func (s *score) begin() (measured, on bool) {
 	now := time.Now()

@@ -117,9 +117,9 @@ func (m outcome) floorRow(site wan.Site, class string, txns []Txn) table.Row {
 	floor /= time.Duration(len(txns))
 	slices.Sort(took)
 	return append(row,
-		table.Measure("mean_ms", table.Ms(meanOf(took))),
+		table.Measure("mean_ms", table.Ms(table.Mean(took))),
 		table.Measure("p50_ms", table.Ms(table.Quantile(took, 0.5))),
 		table.Measure("p95_ms", table.Ms(table.Quantile(took, 0.95))),
 		table.Measure("floor_ms", table.Ms(floor)),
-		table.Measure("ratio_to_floor", float64(meanOf(took))/float64(floor)))
+		table.Measure("ratio_to_floor", float64(table.Mean(took))/float64(floor)))
 }

@@ -27,7 +27,7 @@ func newKeyspace(format *store.Preload, n uint64, value []byte) keyspace {
 	}
 }
 
-// has tells whether a key of a server's key space is one of them.
+// has reports whether a key of a server's key space is one of them.
 func (k keyspace) has(key []byte) bool {
 	digits, ok := bytes.CutPrefix(key, []byte(k.prefix+workload.Name(0)[:1]))
 	if !ok || len(digits) == 0 || len(digits) > 1 && digits[0] == '0' {

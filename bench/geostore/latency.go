@@ -48,14 +48,6 @@ func collect[T any](values []T, point func(T) (studyPoint, error)) ([]studyPoint
 	return points, nil
 }
 
-// perTime returns the values for virtual time, quick or not, or those for the wall clock.
-func perTime[T any](o bench.Options, quick, virtual, real []T) []T {
-	if o.Mode == bench.Real {
-		return real
-	}
-	return bench.Pick(o, quick, virtual)
-}
-
 func ycsbOpsExperiment() bench.Experiment {
 	all := table.Is("site", "all")
 	return bench.Experiment{
@@ -65,7 +57,7 @@ func ycsbOpsExperiment() bench.Experiment {
 		Modes:   []bench.Mode{bench.Virtual, bench.Real},
 		Bubbles: true,
 		Measure: latencyStudy{growth: true, points: func(o bench.Options) ([]studyPoint, error) {
-			counts := perTime(o, []int{5, 20}, []int{5, 10, 20, 30, 40, 50}, []int{5, 20})
+			counts := bench.PickMode(o, bench.Pick(o, []int{5, 20}, []int{5, 10, 20, 30, 40, 50}), []int{5, 20})
 			return collect(counts, func(ops int) (studyPoint, error) {
 				return ycsbPoint(o, ops, 50)
 			})
@@ -106,7 +98,7 @@ func ycsbReadsExperiment() bench.Experiment {
 		Modes:   []bench.Mode{bench.Virtual, bench.Real},
 		Bubbles: true,
 		Measure: latencyStudy{points: func(o bench.Options) ([]studyPoint, error) {
-			return collect(perTime(o, []int{20, 80}, []int{0, 20, 40, 60, 80, 100}, []int{60}),
+			return collect(bench.PickMode(o, bench.Pick(o, []int{20, 80}, []int{0, 20, 40, 60, 80, 100}), []int{60}),
 				func(reads int) (studyPoint, error) { return ycsbPoint(o, 5, reads) })
 		}}.run,
 		Figures: []figure.Spec{
@@ -165,7 +157,8 @@ func contentionExperiment() bench.Experiment {
 		Modes:   []bench.Mode{bench.Virtual, bench.Real},
 		Bubbles: true,
 		Measure: latencyStudy{points: func(o bench.Options) ([]studyPoint, error) {
-			return collect(perTime(o, []float64{0.5, 0.9}, []float64{0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95}, []float64{0.9}),
+			virtual := bench.Pick(o, []float64{0.5, 0.9}, []float64{0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95})
+			return collect(bench.PickMode(o, virtual, []float64{0.9}),
 				func(alpha float64) (studyPoint, error) {
 					return retwisPoint(o, alpha, bench.Pick(o, 100, 4000))
 				})

@@ -115,10 +115,10 @@ func (m outcome) modelled() []modelled {
 // readWrite is both classes of transactions that write.
 const readWrite plan.Class = "rw"
 
-// in tells whether a class has the transaction.
+// in reports whether a class has the transaction.
 func (t modelled) in(class plan.Class) bool { return isIn(t.class, class) }
 
-// isIn tells whether a class has all transactions of another one, which is none of several.
+// isIn reports whether a class has all transactions of another one, which is none of several.
 func isIn(own, class plan.Class) bool {
 	return class == plan.All || class == own || class == readWrite && own != plan.ReadOnly
 }
@@ -163,10 +163,10 @@ func (m outcome) protocolRow(site wan.Site, class plan.Class, all []modelled, co
 	slices.Sort(floor)
 	p50, _ := row.Number("attempt_p50_ms")
 	row = append(row,
-		table.Measure("model_mean_ms", table.Ms(meanOf(model))),
+		table.Measure("model_mean_ms", table.Ms(table.Mean(model))),
 		table.Measure("model_p50_ms", table.Ms(table.Quantile(model, 0.5))),
 		table.Measure("model_p95_ms", table.Ms(table.Quantile(model, 0.95))),
-		table.Measure("floor_mean_ms", table.Ms(meanOf(floor))),
+		table.Measure("floor_mean_ms", table.Ms(table.Mean(floor))),
 		table.Measure("floor_p50_ms", table.Ms(table.Quantile(floor, 0.5))))
 	if median := table.Quantile(model, 0.5); median > 0 { // else all that is needed is at the client's site
 		row = append(row, table.Measure("p50_ratio_to_model", p50/table.Ms(median)))

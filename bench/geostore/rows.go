@@ -81,7 +81,7 @@ func (m outcome) measures(txns []Txn, commits int) (mean time.Duration, row tabl
 	if len(committed) == 0 {
 		return 0, append(row, table.Is("txns", len(txns)))
 	}
-	mean = meanOf(committed)
+	mean = table.Mean(committed)
 	slices.Sort(committed)
 	slices.Sort(whole)
 	row = append(row,
@@ -92,7 +92,7 @@ func (m outcome) measures(txns []Txn, commits int) (mean time.Duration, row tabl
 		table.Measure("attempt_p99_ms", table.Ms(table.Quantile(committed, 0.99))))
 	if m.place == nil || m.again { // else nothing is tried again
 		row = append(row,
-			table.Measure("end_to_end_mean_ms", table.Ms(meanOf(whole))),
+			table.Measure("end_to_end_mean_ms", table.Ms(table.Mean(whole))),
 			table.Measure("end_to_end_p50_ms", table.Ms(table.Quantile(whole, 0.5))),
 			table.Measure("end_to_end_p95_ms", table.Ms(table.Quantile(whole, 0.95))))
 	}
@@ -111,14 +111,6 @@ func (m outcome) measures(txns []Txn, commits int) (mean time.Duration, row tabl
 func floorOf(m wan.Matrix, site wan.Site) time.Duration {
 	others := slices.DeleteFunc(m.Sites(), func(s wan.Site) bool { return s == site })
 	return m.RTT(site, m.Nearest(site, others))
-}
-
-func meanOf(all []time.Duration) time.Duration {
-	var sum time.Duration
-	for _, d := range all {
-		sum += d
-	}
-	return sum / time.Duration(max(len(all), 1))
 }
 
 // addRatios adds to each row what it is against the row of a base system at the same site and
@@ -182,13 +174,13 @@ func addBest(rows []table.Row, chooser string) {
 	}
 }
 
-// samePoint tells whether two rows have the same site and parameters.
+// samePoint reports whether two rows have the same site and parameters.
 func samePoint(a, b table.Row) bool {
 	return same(a, b, "site", "workload", "ops", "read_percent", "alpha", "clients", "mode", "wan", "class",
 		"locality_percent")
 }
 
-// same tells whether two rows are alike in some columns.
+// same reports whether two rows are alike in some columns.
 func same(a, b table.Row, names ...string) bool {
 	for _, name := range names {
 		if a.Value(name) != b.Value(name) {

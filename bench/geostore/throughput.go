@@ -125,12 +125,13 @@ func (t storeThroughput) run(ctx context.Context) ([]table.Row, error) {
 		m := outcome{system: mode.String(), params: []table.Cell{table.Is("clients", t.perSite),
 			table.Is("alpha", zipfAlpha)}, matrix: t.matrix, played: played[i]}
 		row := m.row("all", played[i].Txns, total(played[i].Commits))
-		if cpu := medianOf(rounds[i], func(r storeRound) float64 { return r.cpuPerCommit }); cpu > 0 {
+		cpuOf := func(r storeRound) float64 { return r.cpuPerCommit }
+		if cpu := table.MedianOf(rounds[i], cpuOf); cpu > 0 {
 			row = append(row, table.Measure("cpu_us_per_commit", cpu),
-				table.Measure("cpu_ratio_to_off", ratioOf(rounds[i], off, func(r storeRound) float64 { return r.cpuPerCommit })))
+				table.Measure("cpu_ratio_to_off", table.RatioOf(rounds[i], off, cpuOf)))
 		}
 		rows = append(rows, append(row, table.Measure("commits_ratio_to_off",
-			ratioOf(rounds[i], off, func(r storeRound) float64 { return r.commitsPerSecond }))))
+			table.RatioOf(rounds[i], off, func(r storeRound) float64 { return r.commitsPerSecond }))))
 	}
 	return rows, nil
 }
@@ -146,21 +147,4 @@ func addPlayed(a, b Played) Played {
 	a.Lasting += b.Lasting
 	a.All += b.All
 	return a
-}
-
-func medianOf(rounds []storeRound, of func(storeRound) float64) float64 {
-	var all []float64
-	for _, r := range rounds {
-		all = append(all, of(r))
-	}
-	return table.Median(all)
-}
-
-// ratioOf is the median, over the rounds, of the ratio within a round.
-func ratioOf(own, base []storeRound, of func(storeRound) float64) float64 {
-	var all []float64
-	for i := range own {
-		all = append(all, of(own[i])/of(base[i]))
-	}
-	return table.Median(all)
 }

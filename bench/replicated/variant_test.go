@@ -5,7 +5,6 @@ import (
 
 	"github.com/foresay/foresay/bench"
 	"github.com/foresay/foresay/bench/table"
-	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/smr/domino"
 )
 
@@ -21,18 +20,18 @@ func TestVariantCells(t *testing.T) {
 	}
 	for _, d := range deaths(bench.Options{Quick: true}) {
 		name := d.system.Name
-		if got := say(d.cells); got != want[name] && (name != "epaxos" || got != " all writes conflict") {
+		if got := say(d.system.Cells()); got != want[name] && (name != "epaxos" || got != " all writes conflict") {
 			t.Errorf("smr-failover of %s: %q, want %q", name, got, want[name])
 		}
 	}
 	want["epaxos"] = " default"
-	for _, p := range catalog.Protocols() {
-		if _, cells := inBatches(p, 0); say(cells) != want[p.Name] {
-			t.Errorf("smr-throughput of %s: %q, want %q", p.Name, say(cells), want[p.Name])
+	for _, s := range Systems() {
+		if cells := inBatches(s, 0).Cells(); say(cells) != want[s.Name] {
+			t.Errorf("smr-throughput of %s: %q, want %q", s.Name, say(cells), want[s.Name])
 		}
 	}
-	if p, cells := inBatches(domino.Direct(), 1); say(cells) != "0 direct, all learn, arrival, slack adapts, batch 1" ||
-		p.Name != "domino-direct" {
-		t.Errorf("%s: %q", p.Name, say(cells))
+	s := inBatches(SystemOf(domino.Direct()), 1)
+	if say(s.Cells()) != "0 direct, all learn, arrival, slack adapts, batch 1" || s.Name != "domino-direct" {
+		t.Errorf("%s: %q", s.Name, say(s.Cells()))
 	}
 }

@@ -30,6 +30,33 @@ func Median(values []float64) float64 {
 	return (s[m-1] + s[m]) / 2
 }
 
+// MedianOf returns the median of a figure of all values.
+func MedianOf[T any](all []T, of func(T) float64) float64 {
+	var figures []float64
+	for _, v := range all {
+		figures = append(figures, of(v))
+	}
+	return Median(figures)
+}
+
+// RatioOf returns the median, over the rounds, of the ratio of a figure to base's within a round.
+func RatioOf[T any](own, base []T, of func(T) float64) float64 {
+	var ratios []float64
+	for i := range own {
+		ratios = append(ratios, of(own[i])/of(base[i]))
+	}
+	return Median(ratios)
+}
+
+// Mean returns the mean of times, 0 without any.
+func Mean(all []time.Duration) time.Duration {
+	var sum time.Duration
+	for _, d := range all {
+		sum += d
+	}
+	return sum / time.Duration(max(len(all), 1))
+}
+
 // LatencyCells returns the usual figures of latencies, which it sorts.
 func LatencyCells(took []time.Duration) []Cell {
 	slices.Sort(took)

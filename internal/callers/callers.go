@@ -43,7 +43,7 @@ func (t *Table[A]) Add(then func(A)) (ref uint64, err error) {
 	return t.last, nil
 }
 
-// Forget removes who waits for an answer, and tells whether somebody did: if not, the answer has
+// Forget removes who waits for an answer, and reports whether somebody did: if not, the answer has
 // come, or is being given.
 func (t *Table[A]) Forget(ref uint64) bool { return t.take(ref) != nil }
 

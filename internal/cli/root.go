@@ -1,10 +1,13 @@
+// Package cli holds the subcommands of the foresay command.
+//
+// Exit codes: 0 for success, 1 for a failure, 2 for a usage error, 3 for a change whose outcome is
+// unknown.
 package cli
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -21,16 +24,15 @@ type Streams = command.Streams
 
 // Main runs the command line, which is without the program's own name, and returns the exit code.
 func Main(ctx context.Context, args []string, s Streams) int {
-	p := &command.Program{Streams: s}
+	p := &command.Program{Streams: s, Args: args}
 	root := root(p)
 	root.SetArgs(args)
 	c, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return 0
 	}
-	if !p.Began && c.CommandPath() == "foresay store txn" && slices.Contains(args, "--json") {
-		// a flag before it may have ended the parsing
-		err = errors.Join(err, p.WriteJSONLine(storecmd.NewStoreOutcome(nil, err)))
+	if !p.Began {
+		err = p.Misused(c, err)
 	}
 	fmt.Fprintln(s.Err, "foresay:", command.Complaint(c, err))
 	if usage := (command.UsageError{}); p.Began && !errors.As(err, &usage) {

@@ -75,7 +75,7 @@ func (c *Cluster) Start(name string, open func() (run func(context.Context) erro
 	return nil
 }
 
-// State tells whether a node runs, and why it stopped, if it did not because it was asked to.
+// State reports whether a node runs, and why it stopped, if it did not because it was asked to.
 func (c *Cluster) State(name string) (running bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -86,7 +86,7 @@ func (c *Cluster) State(name string) (running bool, err error) {
 	return n.running, n.err
 }
 
-// Stop stops a node, and tells whether it ran: its connections end, its disk stays.
+// Stop stops a node, and reports whether it ran: its connections end, its disk stays.
 func (c *Cluster) Stop(name string) (ran bool) {
 	c.mu.Lock()
 	n := c.nodes[name]
@@ -122,7 +122,7 @@ func (c *Cluster) Cut(at wan.Site, cut bool) {
 	c.cut[at] = cut
 }
 
-// IsCut tells whether a site is cut off.
+// IsCut reports whether a site is cut off.
 func (c *Cluster) IsCut(at wan.Site) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -43,7 +43,7 @@ type twin struct {
 	outcomes []critpath.Outcome
 }
 
-// before tells whether call j had ended when call i began; len(Calls) is the request's end.
+// before reports whether call j had ended when call i began; len(Calls) is the request's end.
 func (w twin) before(i, j int) bool {
 	if i == len(w.Calls) {
 		return w.Calls[j].End <= w.End

@@ -170,10 +170,10 @@ func (p *Path) last(stands int) int {
 	return p.ended[stands-1]
 }
 
-// StandsOn tells whether call i began when call j had ended.
+// StandsOn reports whether call i began when call j had ended.
 func (p *Path) StandsOn(i, j int) bool { return p.endPlace[j] < p.stands[i] }
 
-// Awaited tells whether the request's end waited for call i: it did not if the call outlived the
+// Awaited reports whether the request's end waited for call i: it did not if the call outlived the
 // request.
 func (p *Path) Awaited(i int) bool { return p.endPlace[i] < p.stands[len(p.r.Calls)] }
 

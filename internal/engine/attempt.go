@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"crypto/rand"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -11,44 +10,6 @@ import (
 	"github.com/foresay/foresay/internal/spectree"
 	"github.com/foresay/foresay/report"
 )
-
-// call is a remote operation of a task.
-type call struct {
-	task *task
-	tree *spectree.Call
-	op   *Operation
-
-	// Under the task's mu.
-	maker       *run // that made it first
-	mode        control.Mode
-	abandoned   bool
-	phantom     bool // a shadow's, that no one makes
-	right       bool // one of the predictions was
-	released    bool // nothing but its answer is kept, see letGo
-	spent       bool // nor that, see forget
-	slot        bool // it counts as having a prediction, see CallSiteLimits.Pending
-	apart       bool // its code's context may not end when the run's does
-	late        bool // it failed after the task's context had ended
-	failed      bool // plainlyMore is what a failed attempt took
-	attempts    int32
-	guess       *guessing     // in modes that only compare, or nil
-	goneOn      moment        // when a run last went on with a prediction
-	finished    moment        // when the actual result came
-	plainlyMore time.Duration // that it would have taken if its caller had been known to be right, see Served
-	stopped     moment        // when it was held last, for what its code stands on
-	predictions []any
-	withdrawn   []int // predictions that are not offered any more
-	value       any
-	err         error
-	attempt     *Attempt
-	first       Attempt // here to save an allocation, as is the waiter of its maker
-	waiter      waiter
-	ended       error           // with what the code's own context ended, if err comes from that
-	looks       *lookups        // in ctx, if it may say something else than another run's
-	ctx         context.Context // of the code that made the call
-	limit       time.Duration   // what a deadline of ctx's own left then
-	watchers    []chan struct{} // closed when the actual result is in
-}
 
 // send starts an attempt, or lets a held one go on plainly. Under mu. It is the
 // attempt of the use on whose account it is sent: where that is known to be
@@ -439,16 +400,6 @@ func (a *Attempt) Withdraw(v any) {
 	t.unlock()
 }
 
-// indexOf returns the index of a prediction that is still offered, or -1.
-func (c *call) indexOf(predictions []any, withdrawn []int, v any) int {
-	for i, p := range predictions {
-		if !slices.Contains(withdrawn, i) && c.op.Transport.Same(p, v) {
-			return i
-		}
-	}
-	return -1
-}
-
 // OnResolve sets the resolver, in place of an earlier one that has not been called.
 // It is called exactly once, perhaps at once: with true when the caller's assumptions held, with
 // false when nobody wants the attempt any more. It must not block for long.
@@ -564,30 +515,4 @@ func (a *Attempt) finish(v any, err error) {
 		}
 		return
 	}
-}
-
-// told tells a shadow that the actual result is in. Under mu.
-func (c *call) told() {
-	for _, w := range c.watchers {
-		close(w)
-	}
-	c.watchers = nil
-	if s := c.task.shadow; s != nil && s.shadowOf.at == c {
-		c.task.uncast()
-	}
-}
-
-// match returns the index of the first prediction still offered that v is
-// equivalent to.
-func (c *call) match(predictions []any, withdrawn []int, v any) (idx int) {
-	idx = spectree.Actual
-	c.task.contain("equivalence", func() {
-		for i, p := range predictions {
-			if !slices.Contains(withdrawn, i) && c.op.Transport.Equal(p, v) {
-				idx = i
-				return
-			}
-		}
-	})
-	return idx
 }

@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unsafe"
 
 	"github.com/foresay/foresay/control"
+	"github.com/foresay/foresay/internal/race"
 	"github.com/foresay/foresay/report"
 )
 
@@ -230,4 +234,98 @@ func TestContextThatHadEnded(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestCallSiteSize: a site in use takes at most 16 KB besides what its predictors keep.
+func TestCallSiteSize(t *testing.T) {
+	if race.Enabled {
+		t.Skip("with the race detector values are larger")
+	}
+	c := mustControl(t, control.Config{})
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	const n = 500
+	before := heap()
+	for i := range n {
+		s, err := c.NewCallSite(control.CallSiteConfig{Name: fmt.Sprint("/s/", i)}, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for j := range uint64(2000) {
+			var w Watched
+			w.Begin(t.Context(), Operation{CallSite: s, Transport: digesting{fakeTransport{}, j + 1}})
+			w.Done("x", nil)
+		}
+	}
+	if each := (heap() - before) / n; each > 16<<10 {
+		t.Errorf("a site takes %d bytes", each)
+	} else {
+		t.Logf("a site takes %d bytes", each)
+	}
+	runtime.KeepAlive(c)
+}
+
+// TestSizeOfTask: a task is allocated at once, and its size is a good part of what a short one
+// costs. The allocator has room for 3,064 bytes and a header of 8, and next for 4,096.
+func TestSizeOfTask(t *testing.T) {
+	if size := unsafe.Sizeof(task{}); size > 3064 {
+		t.Errorf("a task has %d bytes, want at most 3064", size)
+	}
+}
+
+// TestSpentAnswers: behind a barrier a task lets go of the answers that its last run
+// has, and of none that a goroutine of that run, which replays another one, has yet to
+// ask for.
+func TestSpentAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, quick, s := newWorld(10*ms), newWorld(2*ms), testCallSites(t)
+		w.kv["a"], w.kv["b"], w.kv["c"] = 1, 2, 3
+		quick.kv = w.kv
+		var last *task
+		_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
+			last = laneOf(ctx).run.task
+			g := NewGroup(ctx)
+			g.Go(func(ctx context.Context) error {
+				if _, err := perform(Predicting(ctx, 7), w.op(t, s.get, "get a")); err != nil {
+					return err
+				}
+				return Barrier(ctx)
+			})
+			g.Go(func(ctx context.Context) error {
+				if State(ctx).Run > 1 { // the other goroutine has passed its barrier
+					time.Sleep(50 * ms)
+				}
+				for _, key := range []string{"b", "c"} {
+					v, err := perform(ctx, quick.op(t, s.get, "get %s", key))
+					if State(ctx).Discarded {
+						return err
+					}
+					if err != nil || v != w.kv[key] {
+						t.Errorf("run %d: got %v, %v for %s, want %v", State(ctx).Run, v, err, key, w.kv[key])
+					}
+				}
+				return nil
+			})
+			return 0, g.Wait()
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept := 0
+		for u := range last.winner.tree.Uses {
+			if c, ok := u.Call.Data.(*call); ok && (c.value != nil || slices.ContainsFunc(c.predictions, func(p any) bool {
+				return p != nil
+			})) {
+				kept++
+			}
+		}
+		if last.winner.tree.ID != 2 || kept != 0 {
+			t.Errorf("run %d ended with %d answers kept, want run 2 and none", last.winner.tree.ID, kept)
+		}
+	})
 }

@@ -241,7 +241,8 @@ func (a *askedAt) note(ctx context.Context, t *task, l *lane) {
 	}
 }
 
-// enter waits until the call may be made, and returns with mu held then.
+// enter waits until the call may be made. It returns with mu held, or with an error and mu
+// released.
 func (t *task) enter(ctx context.Context, l *lane, op *Operation, spec *spectree.CallSpec) error {
 	ended := ctx.Err() != nil
 	t.mu.Lock()
@@ -549,6 +550,3 @@ type outlasting struct {
 func (o *outlasting) Deadline() (time.Time, bool) { return o.end.Deadline() }
 func (o *outlasting) Done() <-chan struct{}       { return o.end.Done() }
 func (o *outlasting) Err() error                  { return o.end.Err() }
-
-// contain runs user code that must not take the engine down with it.
-func (t *task) contain(what string, f func()) { usercode.Contain(t.cfg.name, t.cfg.logger, what, f) }

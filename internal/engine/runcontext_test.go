@@ -24,7 +24,7 @@ func (c *recording) Value(key any) any {
 
 // TestKeyOfPackageContext: runContext, light, outside and belated answer for the context that they
 // stand for when package context asks them by its private key, which they know by its type. This
-// tells whether the Go that runs the test still asks so, and by no other key.
+// reports whether the Go that runs the test still asks so, and by no other key.
 func TestKeyOfPackageContext(t *testing.T) {
 	base, cancel := context.WithCancelCause(t.Context())
 	open, ended := &recording{Context: base}, &recording{Context: base}

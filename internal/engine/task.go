@@ -9,6 +9,7 @@ import (
 
 	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/internal/spectree"
+	"github.com/foresay/foresay/internal/usercode"
 )
 
 // task is one invocation of a user's function, with its calls and runs. The
@@ -285,6 +286,9 @@ func (t *task) do(d duty) {
 		t.out.complete(d.of.(*run), t.err)
 	}
 }
+
+// contain runs user code that must not take the engine down with it.
+func (t *task) contain(what string, f func()) { usercode.Contain(t.cfg.name, t.cfg.logger, what, f) }
 
 // finish ends the task with its winner.
 func (t *task) finish() {

@@ -136,7 +136,7 @@ func (p *parser) start(before, passed int64) {
 	p.lines.done = p.decoder.InputOffset
 }
 
-// mayGoOn tells whether the input can be read on after an error: only what was read was wrong.
+// mayGoOn reports whether the input can be read on after an error: only what was read was wrong.
 func (p *parser) mayGoOn(err error) bool {
 	whole := (*Error)(nil)
 	return p.decoder != nil && !isReadError(err) && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.As(err, &whole)

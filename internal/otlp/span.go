@@ -155,7 +155,7 @@ func (k *jsonKind) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// jsonStatus tells whether a status code, a number or a name, is an error.
+// jsonStatus reports whether a status code, a number or a name, is an error.
 type jsonStatus bool
 
 func (s *jsonStatus) UnmarshalJSON(b []byte) error {

@@ -2,5 +2,5 @@
 
 package race
 
-// Enabled tells whether the race detector watches.
+// Enabled reports whether the race detector watches.
 const Enabled = true

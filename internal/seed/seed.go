@@ -26,7 +26,8 @@ const (
 	fewest    = 2 // are played of a share
 )
 
-// Named tells whether the run names its first seed, as make soak does. Such a run plays everything.
+// Named reports whether the run names its first seed, as make soak does. Such a run plays
+// everything.
 func Named() bool { return os.Getenv(Variable) != "" }
 
 // First returns the seed that the run names, or else the usual one.

@@ -3,9 +3,10 @@ package spectree
 import "slices"
 
 // Code may stop waiting for a call: a timer or another goroutine ends the call's context, or it
-// goes on without. A run that went on with a prediction waits no more, so nothing tells whether it
-// would have given the call up by now. So once the call takes long, a second run is started beside
-// it, the doubter, which waits for the call as plain code does and takes no predictions of its own.
+// goes on without. A run that went on with a prediction waits no more, so nothing reports whether
+// it would have given the call up by now. So once the call takes long, a second run is started
+// beside it, the doubter, which waits for the call as plain code does and takes no predictions of
+// its own.
 //
 //   - If the answer comes first, the doubter is not needed if a prediction was right,
 //     and takes the place of the run that is wrong otherwise.

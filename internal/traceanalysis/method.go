@@ -119,7 +119,7 @@ func splitWords(name string) []string {
 	return words
 }
 
-// matches tells whether a name fits a pattern, in any case: with * for anything the whole name
+// matches reports whether a name fits a pattern, in any case: with * for anything the whole name
 // must, without it a part.
 func matches(pattern, name string) bool {
 	pattern, name = strings.ToLower(pattern), strings.ToLower(name)

@@ -69,7 +69,7 @@ func (o Options) withDefaults() (Options, error) {
 // hitRates are those of which every entry is told.
 func hitRates() []float64 { return []float64{0, 0.5, 0.8, 0.9, 0.95, 0.99, 1} }
 
-// matchesAny tells whether a name fits one of the patterns.
+// matchesAny reports whether a name fits one of the patterns.
 func matchesAny(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return matches(p, name) })
 }

@@ -170,7 +170,7 @@ func (c *Collector) Report(top int) *Report {
 	return r
 }
 
-// wanted tells whether the pattern for entries fits the method, or the service and the method.
+// wanted reports whether the pattern for entries fits the method, or the service and the method.
 func (c *Collector) wanted(key entryKey) bool {
 	pattern, method := c.options.Entry, c.names.names[key.method]
 	return pattern == "" || matches(pattern, method) || matches(pattern, c.names.names[key.service]+": "+method)

@@ -132,7 +132,7 @@ func (c *Collector) addCall(t *tree, i int, servers map[int]int, requests map[in
 
 func isCall(s *span) bool { return s.kind == otlp.Client || s.kind == otlp.Producer }
 
-// isEntry tells whether a request begins with a span: another's call arrives, or nobody called.
+// isEntry reports whether a request begins with a span: another's call arrives, or nobody called.
 func (t *tree) isEntry(i int) bool {
 	s := &t.spans[i]
 	return s.kind == otlp.Server || s.kind == otlp.Consumer || s.parent == (otlp.SpanID{}) && !isCall(s)

@@ -21,7 +21,7 @@ func (w *Writer) Coder() *Coder { return &Coder{w: w} }
 // Coder returns a Coder that sets fields from r.
 func (r *Reader) Coder() *Coder { return &Coder{r: r} }
 
-// Reading tells whether fields are set from bytes.
+// Reading reports whether fields are set from bytes.
 func (c *Coder) Reading() bool { return c.r != nil }
 
 // Err returns the first error of what is read.

@@ -187,7 +187,7 @@ func (f *Format[M]) Inner(c *Coder, outer byte, msg *M) {
 	}
 }
 
-// late tells whether a message came as a later kind although it is written as an earlier one.
+// late reports whether a message came as a later kind although it is written as an earlier one.
 func (f *Format[M]) late(k *Kind[M], m M) error {
 	if e := f.kindOf(m); e != k {
 		return fmt.Errorf("has tag %d, want %d, as it has none of the later fields", k.tag, e.tag)

@@ -98,7 +98,7 @@ func (d *Deployment[M]) Call(client protocol.ID, message func(call uint64) M, th
 	return n
 }
 
-// Waiting tells whether a call has no answer yet.
+// Waiting reports whether a call has no answer yet.
 func (d *Deployment[M]) Waiting(client protocol.ID, n uint64) bool {
 	_, ok := d.waiting[call{client, n}]
 	return ok

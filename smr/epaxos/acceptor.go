@@ -129,7 +129,8 @@ func (r *replica) onLacking(env *protocol.Env[smr.Message], from protocol.ID, m 
 	}
 }
 
-// mayTell tells whether a replica may be sent the command of an instance now, and if so counts it.
+// mayTell reports whether a replica may be sent the command of an instance now, and if so counts
+// it.
 func (r *replica) mayTell(env *protocol.Env[smr.Message], to protocol.ID, i *instance) bool {
 	u := r.underway[to]
 	if u == nil {

@@ -181,7 +181,7 @@ func (r *replica) startTransfer(env *protocol.Env[smr.Message], to protocol.ID) 
 	r.tick(env)
 }
 
-// takes tells whether the replica takes a snapshot: if it is to take part.
+// takes reports whether the replica takes a snapshot: if it is to take part.
 func (r *replica) takes(protocol.ID, kit.SnapshotChunk) (has smr.Slot, ok bool) {
 	return r.State.Applied(), !r.removed && (r.active || r.generation == 0 || r.Admission.Admitted() || r.Cfg.Join)
 }

@@ -251,7 +251,7 @@ func (r *replica) loadSessions(front []byte) error {
 	return err
 }
 
-// load takes over what is on the disk, and tells whether it is blank.
+// load takes over what is on the disk, and reports whether it is blank.
 func (r *replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) (blank bool, err error) {
 	_, front, ok, err := r.State.Load(env, placeLayout.Length)
 	switch {

@@ -24,7 +24,7 @@ type footprint struct {
 	keys []string
 }
 
-// meets tells whether two footprints conflict.
+// meets reports whether two footprints conflict.
 func (f footprint) meets(o footprint) bool {
 	if f.all || o.all {
 		return true

@@ -155,7 +155,7 @@ func (r *replica) block(s *search, root, by *instance) {
 }
 
 // pop ends the look at an instance, and executes the component of which it is the root, if it is
-// one. It tells whether the search may go on.
+// one. It reports whether the search may go on.
 func (r *replica) pop(env *protocol.Env[smr.Message], s *search) bool {
 	i := s.frames[len(s.frames)-1].i
 	s.frames = s.frames[:len(s.frames)-1]
@@ -207,7 +207,7 @@ func order(a, b *instance) int {
 		cmp.Compare(a.id.Index, b.id.Index))
 }
 
-// executeComponent executes instances that depend on each other. It tells whether the generation
+// executeComponent executes instances that depend on each other. It reports whether the generation
 // goes on.
 func (r *replica) executeComponent(env *protocol.Env[smr.Message], component []*instance) bool {
 	// By now everything that these depend on is executed, so their dependencies tell what the state
@@ -243,7 +243,7 @@ func (r *replica) executeComponent(env *protocol.Env[smr.Message], component []*
 	return true
 }
 
-// apply executes the command of an instance, and tells whether a generation ends with it.
+// apply executes the command of an instance, and reports whether a generation ends with it.
 func (r *replica) apply(env *protocol.Env[smr.Message], i *instance) (ended bool) {
 	p := r.mine[i.id]
 	delete(r.mine, i.id)

@@ -22,7 +22,7 @@ func (i instanceID) String() string { return fmt.Sprintf("%d.%d", i.Row, i.Index
 // byIndex is the order of instances of one row.
 func byIndex(a, b instanceID) int { return cmp.Compare(a.Index, b.Index) }
 
-// owns tells whether a ballot can be a replica's. That of the proposer is everybody's, and those
+// owns reports whether a ballot can be a replica's. That of the proposer is everybody's, and those
 // that leave no room above are nobody's.
 func owns(id protocol.ID, b kit.Ballot) bool { return b == 0 || b.Owner() == id && b < 1<<62 }
 

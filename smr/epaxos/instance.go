@@ -41,16 +41,17 @@ type instance struct {
 	waiters     []*instance // to be looked at when this one is decided
 }
 
-// decided tells whether the instance can be executed as far as it is concerned itself.
+// decided reports whether the instance can be executed as far as it is concerned itself.
 func (i *instance) decided() bool { return i.phase == phaseCommitted && !i.settling }
 
-// known tells whether the replica knows what the instance is: a command, or decided to be nothing.
+// known reports whether the replica knows what the instance is: a command, or decided to be
+// nothing.
 func (i *instance) known() bool { return i.cmd != nil || i.phase == phaseCommitted }
 
-// has tells whether an instance is among them.
+// has reports whether an instance is among them.
 func (d deps) has(o *instance) bool { return o.row < len(d) && o.id.Index <= d[o.row] }
 
-// agrees tells whether the replica agreed with what was proposed, at once.
+// agrees reports whether the replica agreed with what was proposed, at once.
 //
 // An acceptor that added a dependency did not agree, though it pre-accepted: the fast path decides
 // the proposal as it was made. Once an instance was accepted its dependencies may be a union that
@@ -109,7 +110,7 @@ func (r *replica) find(id instanceID) *instance {
 	return w.at(id.Index)
 }
 
-// hear makes room for all that is depended on, and tells whether it is possible.
+// hear makes room for all that is depended on, and reports whether it is possible.
 //
 // Each of them gets a place, so that it is recovered if nobody else brings it to an end. Otherwise
 // a proposer that crashed after one of its PreAccepts had arrived would block all that depends on
@@ -131,7 +132,7 @@ func (r *replica) hear(d deps) bool {
 	return true
 }
 
-// setCommand notes what an instance is, and tells whether that was not known. Conflicts with a
+// setCommand notes what an instance is, and reports whether that was not known. Conflicts with a
 // proposal are noticed from then on, whatever comes of it.
 func (r *replica) setCommand(i *instance, c *command) (fresh bool) {
 	if i.nothing = c.Kind == nothing; i.nothing || i.cmd != nil {
@@ -154,7 +155,7 @@ func (i *instance) value() *command {
 	return i.cmd
 }
 
-// fenced tells whether a change of the members may come before a proposal, as far as this replica
+// fenced reports whether a change of the members may come before a proposal, as far as this replica
 // knows: there is one that is not executed, or something that the proposal depends on and nobody
 // knows. A dependency covers a row up to an index, what was lost on the way included. Somebody has
 // to have looked at each instance that is covered: the proposer vouches for its own dependencies,
@@ -165,7 +166,7 @@ func (r *replica) fenced(i *instance, vouched deps) bool {
 	return slices.ContainsFunc(r.fences, func(f *instance) bool { return f != i }) || r.blind(i.deps, vouched)
 }
 
-// blind tells whether there are instances above some dependencies and within others of which this
+// blind reports whether there are instances above some dependencies and within others of which this
 // replica does not know what they are.
 //
 // Such an instance may be a change of the members whose PreAccept was lost on the way here.

@@ -6,7 +6,7 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// idle tells whether the replica has nothing to do: all instances that it knows of are executed.
+// idle reports whether the replica has nothing to do: all instances that it knows of are executed.
 func (r *replica) idle() (mark uint64, ok bool) {
 	if !r.active || r.ahead != 0 || r.Batch.Waits() ||
 		len(r.queue)+len(r.mine)+len(r.waiting)+len(r.fences)+len(r.reads.queue)+len(r.reads.polls) > 0 {

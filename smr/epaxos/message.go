@@ -48,7 +48,7 @@ type command struct {
 	Entries []kit.Entry // of Work
 }
 
-// changes tells whether the command changes the members.
+// changes reports whether the command changes the members.
 func (c *command) changes() bool {
 	return c.Kind == work && slices.ContainsFunc(c.Entries, func(e kit.Entry) bool { return e.Kind == kit.ChangeMembers })
 }
@@ -61,7 +61,7 @@ func (c *command) brief() *command {
 	return nil
 }
 
-// possible tells whether a replica can have proposed the command.
+// possible reports whether a replica can have proposed the command.
 func (c *command) possible() bool { return c == nil || c.Stamp < 2*maxAfter }
 
 // phase is how far an instance has come at a replica.

@@ -286,10 +286,10 @@ func (r *replica) onValidated(env *protocol.Env[smr.Message], from protocol.ID, 
 	}
 }
 
-// excluded tells whether one replica more than those asked cannot have agreed, which makes too few
-// for the fast path. With |R| = |Q|-e all replicas outside Q must have agreed with the proposal.
-// The proposer of a pending command did not: it proposed that command without knowing this one, so
-// it has answered this one, if at all, with that command added to its dependencies.
+// excluded reports whether one replica more than those asked cannot have agreed, which makes too
+// few for the fast path. With |R| = |Q|-e all replicas outside Q must have agreed with the
+// proposal. The proposer of a pending command did not: it proposed that command without knowing
+// this one, so it has answered this one, if at all, with that command added to its dependencies.
 func (r *replica) excluded(t *attempt) bool {
 	if t.agreed > len(t.asked)-fastSlack(len(r.group)) {
 		return false

@@ -77,7 +77,7 @@ func (r *replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg
 	}
 }
 
-// mayServe tells whether the replica takes part. If not, it names another one.
+// mayServe reports whether the replica takes part. If not, it names another one.
 func (r *replica) mayServe(env *protocol.Env[smr.Message], from protocol.ID) bool {
 	if r.active {
 		return true

@@ -235,7 +235,7 @@ func (sc scenario) play() (*world, error) {
 	return w, fmt.Errorf("liveness: replicas do not become equal: %v", w.machines)
 }
 
-// equal tells whether all replicas have executed all, and say so.
+// equal reports whether all replicas have executed all, and say so.
 func (w *world) equal() bool {
 	applied := w.Status[w.Members[0].ID].Applied
 	for _, m := range w.Members {

@@ -69,7 +69,7 @@ func (c *client) receive(env *protocol.Env[smr.Message], from protocol.ID, msg s
 	return false
 }
 
-// votes tells whether members vote, as far as is known.
+// votes reports whether members vote, as far as is known.
 func (c *client) votes(now time.Duration) bool {
 	since := now - c.closedAt
 	return !c.closed || since < 0 || since >= closedFor*c.roundTrip

@@ -262,7 +262,7 @@ func (r *replica) resolve(s smr.Slot, t *tally) {
 	r.proposeIn(s, kit.Entry{Kind: kit.NoOp})
 }
 
-// hasNoSlot tells whether a command has no slot that is decided or is about to be.
+// hasNoSlot reports whether a command has no slot that is decided or is about to be.
 func (r *replica) hasNoSlot(e kit.Entry) bool {
 	if e.Kind == kit.NoOp || e.Kind == kit.ChangeMembers {
 		return false

@@ -107,8 +107,8 @@ func (r *replica) pause(env *protocol.Env[smr.Message]) {
 	r.rest = courtesy + env.Rand.IntN(len(r.State.MemberIDs())<<r.tries)
 }
 
-// welcome tells whether enough others have promised for the replica to promise too. Before, its own
-// promise would only disturb a coordinator that the others hear.
+// welcome reports whether enough others have promised for the replica to promise too. Before, its
+// own promise would only disturb a coordinator that the others hear.
 func (r *replica) welcome(c *candidacy) bool {
 	return c.votes.Among(r.State.MemberIDs()) >= quorum.Majority(len(r.State.Members()))-1
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// idle tells whether the replica has nothing to do: there is a coordinator, slots are open, and
+// idle reports whether the replica has nothing to do: there is a coordinator, slots are open, and
 // nothing was voted for that is not executed.
 func (r *replica) idle() (mark uint64, ok bool) {
 	applied := r.State.Applied()

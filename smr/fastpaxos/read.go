@@ -65,7 +65,7 @@ func (r *replica) takeChange(env *protocol.Env[smr.Message], from protocol.ID, m
 	return r.Desk.TakeChange(env, from, m, nil)
 }
 
-// upToDate tells whether a replica that waits to be added has a state, and lacks little of it.
+// upToDate reports whether a replica that waits to be added has a state, and lacks little of it.
 func (r *replica) upToDate(_ *protocol.Env[smr.Message], id protocol.ID, _ kit.Incarnation) (ok bool, why string) {
 	p, heard := r.progress.Of(id)
 	return heard && p.Applied > 0 && p.Applied+window/4 >= r.State.Applied(), ""

@@ -184,7 +184,7 @@ func (r *replica) cell(s smr.Slot) *cell {
 	return &r.cells[s-r.base-1]
 }
 
-// near tells whether a slot is one that the replica keeps anything of.
+// near reports whether a slot is one that the replica keeps anything of.
 func (r *replica) near(s smr.Slot) bool {
 	return s > r.State.Applied() && s <= r.State.Applied()+2*window
 }
@@ -244,7 +244,7 @@ func (r *replica) raise(env *protocol.Env[smr.Message], e kit.Ballot) {
 	r.journal.Promised(env.Append(promiseRecord{e}))
 }
 
-// active tells whether the replica takes part.
+// active reports whether the replica takes part.
 func (r *replica) active() bool {
 	if r.Over() || !r.Admission.Votes() || r.State.Applied() == 0 && r.Cfg.Join {
 		return false

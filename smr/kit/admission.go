@@ -328,27 +328,27 @@ func (a *Admission) bind(env *protocol.Env[smr.Message], id protocol.ID, b bindi
 // Own returns the incarnation of the replica's disk.
 func (a *Admission) Own() Incarnation { return a.own }
 
-// Admitted tells whether the replica takes part: votes, promises, leads. One that does not may
+// Admitted reports whether the replica takes part: votes, promises, leads. One that does not may
 // still learn what was decided.
 func (a *Admission) Admitted() bool { return a.admitted && a.vouched == nil && a.refused == "" }
 
-// Speaks tells whether the replica may say of itself that it is there. One of a new group that does
-// not take part yet may not: from then on others take no other disk of it.
+// Speaks reports whether the replica may say of itself that it is there. One of a new group that
+// does not take part yet may not: from then on others take no other disk of it.
 func (a *Admission) Speaks() bool { return a.admitted || a.join }
 
-// Votes tells whether the replica may answer as an acceptor does. One that takes part may; and one
-// that joins, before it knows that the log has made it a member: those who count its votes know
+// Votes reports whether the replica may answer as an acceptor does. One that takes part may; and
+// one that joins, before it knows that the log has made it a member: those who count its votes know
 // that, and with which disk. But first a member must have said that the ID is no member's from the
 // beginning, of whose disks the log says nothing.
 func (a *Admission) Votes() bool {
 	return a.Admitted() || a.refused == "" && !a.admitted && a.join && a.welcome
 }
 
-// Refused tells whether the replica must do nothing any more, not even learn.
+// Refused reports whether the replica must do nothing any more, not even learn.
 func (a *Admission) Refused() bool { return a.refused != "" }
 
-// Genuine tells whether a message of a replica comes from its right disk. Messages of which it says
-// no are to be dropped.
+// Genuine reports whether a message of a replica comes from its right disk. Messages of which it
+// says no are to be dropped.
 func (a *Admission) Genuine(env *protocol.Env[smr.Message], from protocol.ID, disk Incarnation) bool {
 	if disk == 0 || a.refused != "" {
 		return false
@@ -506,7 +506,7 @@ func (a *Admission) founders() (ids []protocol.ID) {
 	return ids
 }
 
-// beginsOtherwise tells whether another replica would begin a group with other members than this
+// beginsOtherwise reports whether another replica would begin a group with other members than this
 // one, and tells the application so, once. Neither may say yes to the other: a replica that took
 // part in a group of other members than its own disk says would count other majorities.
 func (a *Admission) beginsOtherwise(env *protocol.Env[smr.Message], from protocol.ID, group []protocol.ID) bool {

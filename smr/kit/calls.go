@@ -169,7 +169,7 @@ func (c *Calls) InFlight() iter.Seq[*Pending] {
 	}
 }
 
-// Queued tells whether there are commands, changes or reads that were not sent.
+// Queued reports whether there are commands, changes or reads that were not sent.
 func (c *Calls) Queued() bool { return len(c.queue)+len(c.unasked) > 0 }
 
 // Command returns the command or change of a number, nil if it is done.

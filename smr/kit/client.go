@@ -35,7 +35,7 @@ type Client struct {
 type Hooks struct {
 	// Send sends a request to whom the client takes for the leader, and to whom else it is for.
 	Send func(env *protocol.Env[smr.Message], to protocol.ID, req Request)
-	// Receive takes what replicas say, before the client does. It tells whether that is all.
+	// Receive takes what replicas say, before the client does. It reports whether that is all.
 	Receive func(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) (done bool)
 	// Causal has all requests come after what any call was told of, whatever the calls ask for.
 	Causal bool

@@ -59,7 +59,7 @@ type MemberChange struct {
 	Incarnation Incarnation // the new member's disk; of no other is a vote counted
 }
 
-// Equal tells whether two entries are the same.
+// Equal reports whether two entries are the same.
 func (e Entry) Equal(o Entry) bool {
 	if e.Kind != o.Kind || e.Kind == NoOp {
 		return e.Kind == o.Kind

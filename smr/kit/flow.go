@@ -25,7 +25,7 @@ func (f *Flow[P]) Arrived() P { return f.arrived }
 // Ahead returns how many were sent and are not acknowledged.
 func (f *Flow[P]) Ahead() int { return int(max(f.next, f.arrived+1) - 1 - f.arrived) }
 
-// Full tells whether the peer should acknowledge something before it is sent more than the bound
+// Full reports whether the peer should acknowledge something before it is sent more than the bound
 // of smr.ReplicaConfig.MaxUnderwayBytes.
 func (f *Flow[P]) Full(bound int) bool { return f.underway.Full(bound) }
 

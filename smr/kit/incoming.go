@@ -122,7 +122,7 @@ type incoming struct {
 	came    time.Duration // the last chunk
 }
 
-// Arriving tells whether a snapshot is on its way here, of which a chunk came within so long.
+// Arriving reports whether a snapshot is on its way here, of which a chunk came within so long.
 func (s *State) Arriving(now, within time.Duration) bool {
 	in := s.incoming
 	return in != nil && in.have > 0 && now >= in.came && now-in.came < within

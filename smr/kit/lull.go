@@ -21,11 +21,11 @@ type Drowsy struct {
 // LullRules are what a protocol whose replicas beat to each other says about its replica, so that
 // its group can rest.
 type LullRules struct {
-	// Idle tells whether the replica has nothing to do: it takes part, all that it knows of is
+	// Idle reports whether the replica has nothing to do: it takes part, all that it knows of is
 	// decided and executed, nothing waits for it, and all have acknowledged what they were sent. The
 	// mark sums up what members must agree on.
 	Idle func() (mark uint64, ok bool)
-	// Ready tells whether the replica can be silent at this moment: nothing that it says as time
+	// Ready reports whether the replica can be silent at this moment: nothing that it says as time
 	// passes is on its way. nil: always.
 	Ready func() bool
 	// Beat is the timer of the beats, by which all else is counted that takes time. It is the only
@@ -92,14 +92,14 @@ func MarkOf(values ...uint64) uint64 {
 	return h.Sum64()
 }
 
-// Is tells whether the replica rests.
+// Is reports whether the replica rests.
 func (l *Lull) Is() bool { return l.resting }
 
-// Silent tells whether the replica rests, or is about to. What it says only because time passes can
-// wait.
+// Silent reports whether the replica rests, or is about to. What it says only because time passes
+// can wait.
 func (l *Lull) Silent() bool { return l.resting || l.said }
 
-// skips tells whether a beat that is due is left out.
+// skips reports whether a beat that is due is left out.
 func (l *Lull) skips(env *protocol.Env[smr.Message]) bool {
 	switch {
 	case l.vouch == nil:
@@ -125,7 +125,7 @@ func (l *Lull) skips(env *protocol.Env[smr.Message]) bool {
 	return l.say(env)
 }
 
-// joins tells whether another member is drowsy and the replica has been idle long enough to join
+// joins reports whether another member is drowsy and the replica has been idle long enough to join
 // it. Else members that became idle one after the other would wait for each other in turn.
 func (l *Lull) joins(now time.Duration) bool {
 	drowsy := slices.ContainsFunc(l.others(), func(id protocol.ID) bool {
@@ -135,7 +135,7 @@ func (l *Lull) joins(now time.Duration) bool {
 	return drowsy && l.past(now, l.busy, restAfter/2)
 }
 
-// past tells whether some round trips have passed since a time. If the clock was set back, they
+// past reports whether some round trips have passed since a time. If the clock was set back, they
 // have.
 func (l *Lull) past(now, since time.Duration, trips int) bool {
 	return now < since || now-since >= l.replica.Times(float64(trips))
@@ -218,7 +218,7 @@ func (l *Lull) maybeRest(env *protocol.Env[smr.Message]) {
 	env.After(restLooks*l.rules.Patience(), l.rules.Beat)
 }
 
-// relies tells whether the hosts of all others are those that have spoken for them last, and
+// relies reports whether the hosts of all others are those that have spoken for them last, and
 // something more holds of each.
 func (l *Lull) relies(also func(protocol.ID, smr.Vouched) bool) bool {
 	return !slices.ContainsFunc(l.others(), func(id protocol.ID) bool {

@@ -25,7 +25,7 @@ func (b *Batch) Soon(env *protocol.Env[smr.Message], roundTrip time.Duration) {
 	}
 }
 
-// Waits tells whether the FlushTimer is set.
+// Waits reports whether the FlushTimer is set.
 func (b *Batch) Waits() bool { return b.waits }
 
 // Flushed says that the FlushTimer has run out.

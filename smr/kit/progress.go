@@ -117,7 +117,7 @@ func (p *Progress) Lags(
 	return ask
 }
 
-// mayTell tells whether the replica that was asked last, if any was, is to be asked again.
+// mayTell reports whether the replica that was asked last, if any was, is to be asked again.
 func (p *Progress) mayTell(applied smr.Slot, knowsGroup bool, peers []protocol.ID) bool {
 	c, ok := p.heard[p.asked]
 	there := ok && c.Age <= 2
@@ -131,14 +131,14 @@ func (p *Progress) mayTell(applied smr.Slot, knowsGroup bool, peers []protocol.I
 	}
 }
 
-// Stands tells whether the replica has come no further since the last beat.
+// Stands reports whether the replica has come no further since the last beat.
 func (p *Progress) Stands(applied smr.Slot) bool { return applied == p.applied }
 
 // Fetching says that somebody was asked.
 func (p *Progress) Fetching() { p.fetched = 0 }
 
-// sending goes on with the state that is on its way to a replica that has asked, and tells whether
-// it brings more than the replica has.
+// sending goes on with the state that is on its way to a replica that has asked, and reports
+// whether it brings more than the replica has.
 func (p *Progress) sending(env *protocol.Env[smr.Message], to protocol.ID, has smr.Slot) bool {
 	out := p.transfers.Of(to)
 	if out == nil {

@@ -12,7 +12,7 @@ type HeldQueries struct {
 	bytes int
 }
 
-// Take tells whether there is room for more queries: ReplicaConfig.MaxPending of them and
+// Take reports whether there is room for more queries: ReplicaConfig.MaxPending of them and
 // MaxPendingBytes, or a message with more bytes alone. If not, it tells the client.
 func (h *HeldQueries) Take(
 	env *protocol.Env[smr.Message], cfg smr.ReplicaConfig, from protocol.ID, queries []Query,

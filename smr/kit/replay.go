@@ -97,7 +97,7 @@ func (s *State) writeApplied(env *protocol.Env[smr.Message], v *areaWriter) {
 	}
 }
 
-// Replayed tells whether Load has found a replay beside the snapshot, so that no snapshot on disk
+// Replayed reports whether Load has found a replay beside the snapshot, so that no snapshot on disk
 // is of the moment that the state is of.
 func (s *State) Replayed() bool { return s.replayed }
 

@@ -42,7 +42,7 @@ const (
 
 // Rules are what a protocol does in its replica's calls. Those without "may be nil" must be there.
 type Rules struct {
-	// Load takes over what is on the disk, and tells whether that is nothing.
+	// Load takes over what is on the disk, and reports whether that is nothing.
 	Load func(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) (blank bool, err error)
 	// Begin comes at the end of Start. It may be nil.
 	Begin func(env *protocol.Env[smr.Message])
@@ -50,7 +50,7 @@ type Rules struct {
 	// answer by which the replica may have been admitted, but not of a replica that is gone. It may
 	// be nil.
 	Members func(env *protocol.Env[smr.Message])
-	// Gone tells whether the replica was a member and is not any more. nil: as soon as the state
+	// Gone reports whether the replica was a member and is not any more. nil: as soon as the state
 	// says so.
 	Gone func() bool
 
@@ -58,7 +58,7 @@ type Rules struct {
 	Client func(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message)
 	// Other takes a message of the protocol's that comes outside a letter. nil: there are none.
 	Other func(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message)
-	// Left tells whether another replica was a member and has no say any more: it is told so instead
+	// Left reports whether another replica was a member and has no say any more: it is told so instead
 	// of being listened to. nil: nobody is.
 	Left func(id protocol.ID) bool
 	// Peer takes what another replica says on its right disk. Of the parts of states, and what is said
@@ -82,14 +82,14 @@ type Rules struct {
 	// Flush comes at the end of each call, before clients are answered. It may be nil.
 	Flush func(env *protocol.Env[smr.Message])
 
-	// Takes tells whether the replica takes a part of another one's state, and up to which slot it has
-	// all itself. nil: it takes each, and has what is applied.
+	// Takes reports whether the replica takes a part of another one's state, and up to which slot it
+	// has all itself. nil: it takes each, and has what is applied.
 	Takes func(from protocol.ID, part SnapshotChunk) (has smr.Slot, ok bool)
 	// Wanted goes on with a state that is on its way to another replica. nil: Transfers.OnWanted does.
 	Wanted func(env *protocol.Env[smr.Message], from protocol.ID, disk Incarnation, m SnapshotWanted)
 	// Front tells how long what the protocol has in front of a state is. nil: it has nothing there.
 	Front func(begin []byte) (sizeBytes int, ok bool)
-	// Fits tells whether a snapshot that has arrived is one to install. nil: each is.
+	// Fits reports whether a snapshot that has arrived is one to install. nil: each is.
 	Fits func(s *Arrived) bool
 	// Installed goes on from a snapshot that was just put in the place of the state. A protocol
 	// without it sends and takes states by itself, in Peer, or not at all. One that makes none beside
@@ -158,13 +158,13 @@ func (r *Replica) Times(n float64) time.Duration { return time.Duration(n * floa
 // written, together.
 func (r *Replica) Soon(env *protocol.Env[smr.Message]) { r.Batch.Soon(env, r.Cfg.RoundTrip) }
 
-// Arriving tells whether a snapshot is on its way here. Meanwhile a replica that lags asks nobody:
-// another one would read all of its state for nothing.
+// Arriving reports whether a snapshot is on its way here. Meanwhile a replica that lags asks
+// nobody: another one would read all of its state for nothing.
 func (r *Replica) Arriving(env *protocol.Env[smr.Message]) bool {
 	return r.State.Arriving(env.Now, 2*r.Tempo.Times(ChunkPatience))
 }
 
-// Over tells whether the replica does nothing any more.
+// Over reports whether the replica does nothing any more.
 func (r *Replica) Over() bool { return r.end != running || r.Admission.Refused() }
 
 // Start takes over what is on the disk.
@@ -381,7 +381,7 @@ func (r *Replica) takeChunk(env *protocol.Env[smr.Message], from protocol.ID, m 
 	r.Admission.Send(env, from, answer)
 }
 
-// Install puts a snapshot in the place of the state, and tells whether it did.
+// Install puts a snapshot in the place of the state, and reports whether it did.
 func (r *Replica) Install(env *protocol.Env[smr.Message], s *Arrived) bool {
 	return r.install(env, s, nil)
 }

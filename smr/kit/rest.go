@@ -53,7 +53,7 @@ func newRest(cfg smr.ReplicaConfig) rest {
 	return rest{vouch: cfg.Vouch, self: cfg.ID, roundTrip: cfg.RoundTrip}
 }
 
-// wake notes that there is something to do, and tells whether the replica rested, or as a leader
+// wake notes that there is something to do, and reports whether the replica rested, or as a leader
 // had asked for it: then beats have to begin again.
 func (r *rest) wake(now time.Duration) (rested bool) {
 	rested = r.resting || r.answers != nil
@@ -61,13 +61,13 @@ func (r *rest) wake(now time.Duration) (rested bool) {
 	return rested
 }
 
-// relies tells whether a follower rests since it relies on the host of the leader.
+// relies reports whether a follower rests since it relies on the host of the leader.
 func (r *rest) relies(leader protocol.ID) bool {
 	_, ok := r.relied[leader]
 	return ok
 }
 
-// due tells whether a leader should ask its followers to rest in this beat, if it has nothing to
+// due reports whether a leader should ask its followers to rest in this beat, if it has nothing to
 // do. Those that agreed to an earlier question do not rest any more, as the leader beats.
 func (r *rest) due(now time.Duration) bool {
 	r.answers = nil
@@ -99,7 +99,7 @@ func (r *rest) ask(
 	return r.roundTrip + r.roundTrip/2, true
 }
 
-// agreed takes a follower's answer, and tells whether the leader rests: all followers have agreed
+// agreed takes a follower's answer, and reports whether the leader rests: all followers have agreed
 // since there was something to do. Who calls it has seen to it that there is still nothing.
 func (r *rest) agreed(from protocol.ID, m Rested, followers []protocol.ID) bool {
 	if r.resting || r.answers == nil || m.Number != r.number {

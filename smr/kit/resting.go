@@ -11,16 +11,16 @@ import (
 // RestRules are what a protocol with a leader says about its replica, so that the replica's group
 // can rest.
 type RestRules struct {
-	// Leads tells whether this replica leads.
+	// Leads reports whether this replica leads.
 	Leads func() bool
 	// Leader returns whom this replica follows, 0 if nobody, and the ballot or term.
 	Leader func() (id protocol.ID, ballot uint64)
 	// End returns the last slot of the log, and whether all up to it is decided and applied.
 	End func() (last smr.Slot, settled bool)
-	// Idle tells whether a leader has nothing to do: no entry, query, transfer or learner waits, and
+	// Idle reports whether a leader has nothing to do: no entry, query, transfer or learner waits, and
 	// all followers are there and have all that the leader has.
 	Idle func(now time.Duration) bool
-	// Wakes tells whether one of the protocol's own messages gives a leader something to do.
+	// Wakes reports whether one of the protocol's own messages gives a leader something to do.
 	// Answers to its beats do not.
 	Wakes func(msg smr.Message) bool
 	// Patience is for how long a follower does without a word of its leader.
@@ -71,7 +71,7 @@ func newResting(r *Replica, rules RestRules) *Resting {
 	return s
 }
 
-// Is tells whether the replica rests.
+// Is reports whether the replica rests.
 func (s *Resting) Is() bool { return s.resting }
 
 // Wake ends a rest, if there is one, as a replica has begun or ceased to lead, and so sees to its
@@ -88,7 +88,7 @@ func (s *Resting) Heard(now time.Duration) (at time.Duration, ok bool) {
 	return s.heard(now, s.rules.Patience())
 }
 
-// Skips tells whether a leader is not to beat, since it rests and all its followers' hosts are
+// Skips reports whether a leader is not to beat, since it rests and all its followers' hosts are
 // there. If one is missing, it wakes.
 func (s *Resting) Skips(env *protocol.Env[smr.Message]) bool {
 	if !s.resting {
@@ -116,7 +116,7 @@ func (s *Resting) NextBeat(env *protocol.Env[smr.Message], every time.Duration) 
 	env.After(UntilBeat(s.replica.Cfg, env.Now, every), s.rules.Beat)
 }
 
-// Relies tells whether a follower that misses its leader rests and still hears the leader's host.
+// Relies reports whether a follower that misses its leader rests and still hears the leader's host.
 // Then it waits for the host's next beat. Otherwise it wakes.
 func (s *Resting) Relies(env *protocol.Env[smr.Message]) bool {
 	at, ok := s.Heard(env.Now)
@@ -128,8 +128,8 @@ func (s *Resting) Relies(env *protocol.Env[smr.Message]) bool {
 	return true
 }
 
-// idle tells whether a leader's group may rest: there is somebody to rest with, all is decided, and
-// the protocol knows of nothing else to do.
+// idle reports whether a leader's group may rest: there is somebody to rest with, all is decided,
+// and the protocol knows of nothing else to do.
 func (s *Resting) idle(now time.Duration) bool {
 	_, settled := s.rules.End()
 	return settled && len(s.others()) > 0 && s.rules.Idle(now)
@@ -209,7 +209,7 @@ func (s *Resting) flush(now time.Duration) {
 	}
 }
 
-// wakes tells whether a message of this package gives a leader something to do. What a host says
+// wakes reports whether a message of this package gives a leader something to do. What a host says
 // when it is ready, how far disks are, and what concerns a replica alone does not.
 func wakes(msg smr.Message) bool {
 	switch m := msg.(type) {

@@ -51,13 +51,13 @@ func (q *Rounds) Take(
 // Round returns the number of the newest question.
 func (q *Rounds) Round() uint64 { return q.round }
 
-// Waiting tells whether there are queries.
+// Waiting reports whether there are queries.
 func (q *Rounds) Waiting() bool { return len(q.waiting) > 0 }
 
-// Unanswered tells whether a question that was asked has to be asked again if answers are lost.
+// Unanswered reports whether a question that was asked has to be asked again if answers are lost.
 func (q *Rounds) Unanswered() bool { return q.Waiting() && q.waiting[0].round <= q.round }
 
-// Due tells whether there are queries for which no question was asked.
+// Due reports whether there are queries for which no question was asked.
 func (q *Rounds) Due() bool { return q.Waiting() && q.waiting[len(q.waiting)-1].round > q.round }
 
 // Next begins another question if one is due, and not too many are open.

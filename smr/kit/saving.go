@@ -129,14 +129,14 @@ func (s *State) beginMerging(there snapshotHead) {
 	}
 }
 
-// Saving tells whether a snapshot is being written.
+// Saving reports whether a snapshot is being written.
 func (s *State) Saving() bool { return s.saving != nil }
 
 // Saved returns the slot of the newest snapshot that was written.
 func (s *State) Saved() smr.Slot { return s.saved }
 
-// ContinueSave writes the next part of a snapshot that is under way, and tells whether it is done.
-// After an error of the state machine it is given up.
+// ContinueSave writes the next part of a snapshot that is under way, and reports whether it is
+// done. After an error of the state machine it is given up.
 func (s *State) ContinueSave(env *protocol.Env[smr.Message]) (done bool, err error) {
 	if s.saving == nil {
 		return false, s.continueMerging(env)

@@ -50,7 +50,7 @@ type segment struct {
 	sum       uint32
 }
 
-// same tells whether two segments have the same bytes.
+// same reports whether two segments have the same bytes.
 func (s segment) same(o segment) bool { return s.sizeBytes == o.sizeBytes && s.sum == o.sum }
 
 func segmentFields(c *wirefmt.Coder, s *segment) {
@@ -105,7 +105,7 @@ func (h snapshotHead) delete(env *protocol.Env[smr.Message]) {
 // newest returns the slot of the newest moment that is on disk.
 func (h snapshotHead) newest() smr.Slot { return max(h.slot, h.since.slot) }
 
-// there tells whether there is a snapshot.
+// there reports whether there is a snapshot.
 func (h snapshotHead) there() bool { return len(h.segments) > 0 }
 
 // last returns the newest segment.
@@ -128,13 +128,15 @@ func (h snapshotHead) changeBytes() (n uint64) {
 	return n
 }
 
-// outgrown tells whether the segments are to be merged: those of changes are as large as the state.
+// outgrown reports whether the segments are to be merged: those of changes are as large as the
+// state.
 func (h snapshotHead) outgrown() bool {
 	return h.changeBytes() >= h.segments[0].sizeBytes || len(h.segments) >= maxSegments
 }
 
-// mostChanges tells whether at least half of the state has changed for the newest segment. To write
-// all of it, when the segments are to be merged, is less then than to write another segment beside.
+// mostChanges reports whether at least half of the state has changed for the newest segment. To
+// write all of it, when the segments are to be merged, is less then than to write another segment
+// beside.
 func (h snapshotHead) mostChanges() bool { return 2*h.last().sizeBytes >= h.segments[0].sizeBytes }
 
 func readSnapshotHead(env *protocol.Env[smr.Message]) (snapshotHead, error) {
@@ -239,7 +241,7 @@ type areaWriter struct {
 	from io.Reader
 }
 
-// write writes a chunk, and tells whether it was the last one.
+// write writes a chunk, and reports whether it was the last one.
 func (v *areaWriter) write(env *protocol.Env[smr.Message], size int) (last bool, err error) {
 	chunk := make([]byte, size)
 	n, err := io.ReadFull(v.from, chunk)

@@ -155,8 +155,8 @@ func (s *State) MemberIDs() []protocol.ID {
 	return ids
 }
 
-// Member tells whether a replica is a member, and returns the disk that the log bound it to, 0 for
-// a member from the beginning.
+// Member reports whether a replica is a member, and returns the disk that the log bound it to, 0
+// for a member from the beginning.
 func (s *State) Member(id protocol.ID) (Incarnation, bool) {
 	i, ok := slices.BinarySearchFunc(s.members.now, id, byID)
 	if !ok {
@@ -165,7 +165,7 @@ func (s *State) Member(id protocol.ID) (Incarnation, bool) {
 	return s.members.now[i].incarnation, true
 }
 
-// Removed tells whether a replica was a member and is not any more.
+// Removed reports whether a replica was a member and is not any more.
 func (s *State) Removed(id protocol.ID) bool {
 	_, ok := slices.BinarySearch(s.members.removed, id)
 	return ok

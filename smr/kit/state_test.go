@@ -199,7 +199,7 @@ func TestMembersChange(t *testing.T) {
 
 // TestReplicasAreEqual applies random entries, many of them twice, to one state, and to one that is
 // thrown away now and then and restored from the other's snapshot. A plain count of what was
-// executed tells whether each command was executed once at most.
+// executed reports whether each command was executed once at most.
 func TestReplicasAreEqual(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	j := &journal{}

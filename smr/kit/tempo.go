@@ -59,7 +59,7 @@ func (t *Tempo) Missed(now time.Duration) { t.Saw(now, t.Times(2)) }
 // Busy notes that commands are under way.
 func (t *Tempo) Busy() { t.idle = 0 }
 
-// Asks tells whether the way to the peers should be measured in this beat: a group that is idle
+// Asks reports whether the way to the peers should be measured in this beat: a group that is idle
 // sends no messages for it, unless answers were late when they last came.
 func (t *Tempo) Asks() bool {
 	t.idle++
@@ -81,7 +81,7 @@ func (t *Tempo) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg sm
 	}
 }
 
-// Beat tells whether the beat of an engine that comes once in so many configured round trips is
+// Beat reports whether the beat of an engine that comes once in so many configured round trips is
 // also one at the present pace: what waits for answers counts those. A round trip that takes hardly
 // longer than configured leaves all beats.
 func (t *Tempo) Beat(now time.Duration, n float64) bool {

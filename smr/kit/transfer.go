@@ -120,11 +120,11 @@ func SendSnapshot(env *protocol.Env[smr.Message]) (o *Outgoing, ok bool, err err
 // Slot returns the slot of the snapshot.
 func (o *Outgoing) Slot() smr.Slot { return o.slot }
 
-// Collecting tells whether not all of the bytes were read yet, so that nothing was sent.
+// Collecting reports whether not all of the bytes were read yet, so that nothing was sent.
 func (o *Outgoing) Collecting() bool { return o.from != nil }
 
-// Failed tells whether the bytes cannot be had, which the transfer's timer brings to the replica's
-// notice. It begins another one when it is asked.
+// Failed reports whether the bytes cannot be had, which the transfer's timer brings to the
+// replica's notice. It begins another one when it is asked.
 func (o *Outgoing) Failed() bool { return o.failed }
 
 // Stalled returns how long ago it was that bytes were made or an answer came.
@@ -208,7 +208,7 @@ func readChunk(env *protocol.Env[smr.Message], from source) ([]byte, error) {
 	return chunk[:n:n], err
 }
 
-// collect reads the next chunks, and tells whether they were the last.
+// collect reads the next chunks, and reports whether they were the last.
 func (o *Outgoing) collect(env *protocol.Env[smr.Message], to protocol.ID) (all bool) {
 	o.moved = env.Now
 	for range collectedChunks {
@@ -235,8 +235,8 @@ func (o *Outgoing) collect(env *protocol.Env[smr.Message], to protocol.ID) (all 
 	return false
 }
 
-// Wanted takes an answer, and tells whether the replica has all. Answers about other snapshots are
-// ignored.
+// Wanted takes an answer, and reports whether the replica has all. Answers about other snapshots
+// are ignored.
 func (o *Outgoing) Wanted(env *protocol.Env[smr.Message], w SnapshotWanted) (done bool) {
 	o.moved = env.Now
 	if o.from != nil || o.failed || w.Slot != o.slot || w.Sum != o.sum || w.Offset > o.size {

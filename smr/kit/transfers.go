@@ -58,7 +58,7 @@ func (t *Transfers) Continue(env *protocol.Env[smr.Message], to protocol.ID) {
 	}
 }
 
-// OnTimer goes on at a TransferTimer, and tells whether the transfer has failed and was dropped:
+// OnTimer goes on at a TransferTimer, and reports whether the transfer has failed and was dropped:
 // the replica asks for another one.
 func (t *Transfers) OnTimer(env *protocol.Env[smr.Message], to protocol.ID) (failed bool) {
 	if out := t.out[to]; out != nil && out.Failed() {

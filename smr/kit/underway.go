@@ -34,12 +34,12 @@ func (u *Underway) done(to uint64) {
 	}
 }
 
-// Full tells whether the peer should acknowledge something before it is sent more than the bound
+// Full reports whether the peer should acknowledge something before it is sent more than the bound
 // of smr.ReplicaConfig.MaxUnderwayBytes.
 func (u *Underway) Full(bound int) bool { return u.bytes >= bound }
 
-// lost tells whether to send again what a peer lacks from a position on, and if so forgets that it
-// was sent. Much that was sent less than a round trip ago is probably still on its way.
+// lost reports whether to send again what a peer lacks from a position on, and if so forgets that
+// it was sent. Much that was sent less than a round trip ago is probably still on its way.
 func (u *Underway) lost(now time.Duration, from uint64, roundTrip time.Duration) bool {
 	if u.bytes > cheapBytes {
 		for _, p := range u.parcels {

@@ -127,11 +127,11 @@ func (s *Store) replaced() {
 	}
 }
 
-// ChangedAfter tells whether who has seen a version should look at the keys from lo up to hi, as in
-// Scan: they may have changed here since, or a quarter of the changes that the store remembers are
-// newer, so that it may forget some of them before that client is heard of again. If the store is
-// not as far as the version it tells false. It looks one key up, and goes through the changes since
-// that version for more.
+// ChangedAfter reports whether who has seen a version should look at the keys from lo up to hi, as
+// in Scan: they may have changed here since, or a quarter of the changes that the store remembers
+// are newer, so that it may forget some of them before that client is heard of again. If the store
+// is not as far as the version it tells false. It looks one key up, and goes through the changes
+// since that version for more.
 func (s *Store) ChangedAfter(lo, hi []byte, version uint64) bool {
 	if version >= s.last {
 		return false

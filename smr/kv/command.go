@@ -24,7 +24,7 @@ const (
 	opUsage
 )
 
-// changes tells whether an operation may change the store.
+// changes reports whether an operation may change the store.
 func (o op) changes() bool { return o < opGet || o == opQuota }
 
 // request is a command or a query.

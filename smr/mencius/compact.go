@@ -105,7 +105,7 @@ func (r *replica) onDecided(env *protocol.Env[smr.Message], from protocol.ID, m 
 	}
 }
 
-// fits tells whether a snapshot is of this epoch or a later one.
+// fits reports whether a snapshot is of this epoch or a later one.
 func (r *replica) fits(s *kit.Arrived) bool {
 	e, err := readFront(s.Slot, s.Front)
 	return err == nil && e.number >= r.epoch.number

@@ -9,7 +9,7 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// sends tells whether a call has sent something about a track that only its leader sends.
+// sends reports whether a call has sent something about a track that only its leader sends.
 func sends(env *protocol.Env[smr.Message], track uint32) bool {
 	return slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {
 		a, ok := kit.Inside(e.Msg).(accept)

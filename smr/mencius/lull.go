@@ -8,7 +8,7 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// idle tells whether the replica has nothing to do: each member leads its own track, all commands
+// idle reports whether the replica has nothing to do: each member leads its own track, all commands
 // are executed, and all members have all of the own track.
 func (r *replica) idle() (mark uint64, ok bool) {
 	e := r.epoch

@@ -139,7 +139,8 @@ func (r *replica) onChange(env *protocol.Env[smr.Message], from protocol.ID, m k
 	r.queue = r.Desk.TakeChange(env, from, m, r.queue)
 }
 
-// upToDate tells whether a replica that waits to be added is in this epoch, and lacks little of it.
+// upToDate reports whether a replica that waits to be added is in this epoch, and lacks little of
+// it.
 func (r *replica) upToDate(_ *protocol.Env[smr.Message], id protocol.ID, _ kit.Incarnation) (ok bool, why string) {
 	p, heard := r.progress.Of(id)
 	return heard && epochNumber(p.Generation) == r.epoch.number && p.Applied+window/4 >= r.State.Applied(), ""

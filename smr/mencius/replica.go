@@ -184,13 +184,13 @@ func (r *replica) promise(env *protocol.Env[smr.Message]) {
 	r.journal.Promised(env.Append(r.epoch.promises()))
 }
 
-// active tells whether the replica takes part in its epoch.
+// active reports whether the replica takes part in its epoch.
 func (r *replica) active() bool { return r.own >= 0 && !r.Over() && r.Admission.Votes() }
 
 func (r *replica) gone() bool { return r.left(r.Cfg.ID) }
 
-// left tells whether there is no place for a replica any more: one that was removed is needed until
-// its epoch has ended.
+// left reports whether there is no place for a replica any more: one that was removed is needed
+// until its epoch has ended.
 func (r *replica) left(id protocol.ID) bool { return r.State.Removed(id) && r.epoch.index(id) < 0 }
 
 // findOwn finds the replica's place in the epoch.

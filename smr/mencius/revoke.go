@@ -29,7 +29,7 @@ const (
 	maxTries     = 5 // each attempt after one that was in vain gives twice as much time, up to 2^maxTries
 )
 
-// suspects tells whether a track's leader was silent, or the execution has waited for the track,
+// suspects reports whether a track's leader was silent, or the execution has waited for the track,
 // for some beats. Silence alone is not enough: a leader may be heard and yet make no progress, for
 // instance because nobody can reach it, and each replica executes only as fast as the slowest
 // track.
@@ -99,8 +99,8 @@ func (r *replica) pause(env *protocol.Env[smr.Message], l *track) int {
 	return courtesy + env.Rand.IntN(len(r.epoch.members)<<l.tries)
 }
 
-// welcome tells whether enough others have promised for the replica to promise too. Before, its own
-// promise would only disturb a leader that the others hear.
+// welcome reports whether enough others have promised for the replica to promise too. Before, its
+// own promise would only disturb a leader that the others hear.
 func (r *replica) welcome(c *candidacy) bool {
 	return c.votes.Len() >= quorum.Majority(len(r.epoch.members))-1
 }

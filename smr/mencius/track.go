@@ -63,7 +63,7 @@ func (l *track) end() pos { return l.base + pos(len(l.votes)) }
 
 func (l *track) at(p pos) *vote { return &l.votes[p-l.base-1] }
 
-// decided tells whether no other than the position's vote will ever be chosen there: what is
+// decided reports whether no other than the position's vote will ever be chosen there: what is
 // skipped needs no majority, as its owner alone could have proposed.
 func (l *track) decided(p pos) bool {
 	return p <= l.commit || p <= min(l.end(), l.skips) && l.at(p).Skip

@@ -54,7 +54,7 @@ func (r *replica) onSnapshotWanted(
 	r.pump(env, p)
 }
 
-// takes tells whether the replica takes a state, from whoever sends it: a state has decided slots
+// takes reports whether the replica takes a state, from whoever sends it: a state has decided slots
 // only, which are the same everywhere, so its sender need not lead any more. A leader has all that
 // may be decided, and needs none. A replica that is not admitted, and does not join, may be on a
 // disk that has been replaced.

@@ -109,7 +109,7 @@ func (r *replica) stand(env *protocol.Env[smr.Message], b kit.Ballot) {
 	env.After(r.Tempo.Times(1), campaignTimer{})
 }
 
-// majority tells whether a majority of the members has voted.
+// majority reports whether a majority of the members has voted.
 func (r *replica) majority(v *quorum.Votes) bool {
 	members := r.State.MemberIDs()
 	return v.Among(members) >= quorum.Majority(len(members))

@@ -56,7 +56,7 @@ func (r *replica) raise(b kit.Ballot) {
 	r.rematch()
 }
 
-// owns tells whether a ballot is a replica's.
+// owns reports whether a ballot is a replica's.
 func owns(id protocol.ID, b kit.Ballot) bool { return id != protocol.App && b.Owner() == id }
 
 // onAccept is phase 2b. A replica may vote in a ballot that it did not promise in phase 1:

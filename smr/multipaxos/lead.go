@@ -205,7 +205,7 @@ func (r *replica) propose(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// room tells whether a follower may be sent more before it answers. Without a bound, a follower
+// room reports whether a follower may be sent more before it answers. Without a bound, a follower
 // that is slow or away would have all of the log under way to it, far more than its connection
 // queues, and what the queue drops would be asked for and sent again. While a snapshot is on its
 // way the follower has no use for slots: it takes none before those that the snapshot covers.

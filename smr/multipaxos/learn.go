@@ -43,8 +43,8 @@ func (r *replica) onChange(env *protocol.Env[smr.Message], from protocol.ID, m k
 	r.lead.queue = r.Desk.TakeChange(env, from, m, r.lead.queue)
 }
 
-// upToDate tells whether a replica that waits to be added lacks no more than a batch, and is still
-// there.
+// upToDate reports whether a replica that waits to be added lacks no more than a batch, and is
+// still there.
 func (r *replica) upToDate(
 	env *protocol.Env[smr.Message], id protocol.ID, disk kit.Incarnation,
 ) (ok bool, why string) {
@@ -56,7 +56,7 @@ func (r *replica) upToDate(
 		p.match+smr.Slot(r.Cfg.MaxBatch) >= r.commit, ""
 }
 
-// stranger tells whether a message is of another disk of a learner than the one whose progress is
+// stranger reports whether a message is of another disk of a learner than the one whose progress is
 // known.
 func (p *peer) stranger(disk kit.Incarnation) bool { return p.disk != 0 && p.disk != disk }
 

@@ -22,7 +22,7 @@ func onDisk(t *testing.T, disk *smrtest.Disk) (*replica, *protocol.Env[smr.Messa
 	return r, env
 }
 
-// refuses has replica 2 ask for something to be accepted in a ballot, and tells whether it is
+// refuses has replica 2 ask for something to be accepted in a ballot, and reports whether it is
 // refused, with which promise.
 func refuses(r *replica, env *protocol.Env[smr.Message], b kit.Ballot) (promised kit.Ballot) {
 	env.Begin(0)

@@ -184,9 +184,9 @@ func (r *replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, lette
 	}
 }
 
-// mayVote tells whether the replica answers as an acceptor. A joining replica does, even before it
-// knows that it is a member: else two changes in a row could leave a majority of replicas that wait
-// to be told by a leader whom they would have to elect.
+// mayVote reports whether the replica answers as an acceptor. A joining replica does, even before
+// it knows that it is a member: else two changes in a row could leave a majority of replicas that
+// wait to be told by a leader whom they would have to elect.
 func (r *replica) mayVote() bool {
 	return !r.Over() && (r.role != blank || r.Cfg.Join) && r.Admission.Votes()
 }

@@ -25,7 +25,7 @@ func (r *replica) restRules() kit.RestRules {
 	}
 }
 
-// idle tells whether a leader has nothing to do, and all others have all that it has.
+// idle reports whether a leader has nothing to do, and all others have all that it has.
 func (r *replica) idle(time.Duration) bool {
 	l := &r.lead
 	if len(l.learners) > 0 || len(l.queue) > 0 || r.Batch.Waits() || l.changing != 0 || l.reads.Waiting() {
@@ -34,7 +34,7 @@ func (r *replica) idle(time.Duration) bool {
 	return !slices.ContainsFunc(l.peers, func(p *peer) bool { return p.match != l.end || r.Transfers.Of(p.id) != nil })
 }
 
-// wakes tells whether a message gives a leader something to do: one of a candidate, or of a
+// wakes reports whether a message gives a leader something to do: one of a candidate, or of a
 // follower that misses something or refuses.
 func wakes(msg smr.Message) bool {
 	switch msg.(type) {

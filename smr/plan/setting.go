@@ -33,8 +33,8 @@ func Systems() []System {
 	return []System{Raft, Paxos, FastPaxos, Mencius, EPaxos, Domino, DominoDirect}
 }
 
-// Leads tells whether it matters to clients which replica leads, or coordinates: in Fast Paxos and
-// Domino that concerns the execution only.
+// Leads reports whether it matters to clients which replica leads, or coordinates: in Fast Paxos
+// and Domino that concerns the execution only.
 func (s System) Leads() bool {
 	switch s {
 	case Raft, Paxos, FastPaxos, Domino:

@@ -9,8 +9,8 @@ import (
 	"github.com/foresay/foresay/protocol"
 )
 
-// accepts tells whether a message from a peer may be given to the library, which panics about what
-// no correct peer sends. Messages that a replica sends to itself are its own.
+// accepts reports whether a message from a peer may be given to the library, which panics about
+// what no correct peer sends. Messages that a replica sends to itself are its own.
 func (c *core) accepts(from protocol.ID, m *raftpb.Message) bool {
 	if m == nil || m.GetTo() != uint64(c.id) {
 		return false
@@ -37,7 +37,7 @@ func (c *core) accepts(from protocol.ID, m *raftpb.Message) bool {
 	return false
 }
 
-// acceptsEntries tells whether the entries of a message follow one another, and are no newer than
+// acceptsEntries reports whether the entries of a message follow one another, and are no newer than
 // it.
 func (c *core) acceptsEntries(m *raftpb.Message) bool {
 	term := m.GetLogTerm()
@@ -50,7 +50,7 @@ func (c *core) acceptsEntries(m *raftpb.Message) bool {
 	return m.GetIndex()+uint64(len(m.GetEntries())) >= m.GetIndex()
 }
 
-// acceptsContext tells whether a heartbeat's answer confirms no more reads than were asked about.
+// acceptsContext reports whether a heartbeat's answer confirms no more reads than were asked about.
 func (c *core) acceptsContext(ctx []byte) bool {
 	return len(ctx) == 0 || len(ctx) == 8 && binary.LittleEndian.Uint64(ctx) <= c.beatTicks
 }

@@ -236,7 +236,7 @@ func (c *core) check(state uint64) error {
 
 func (c *core) leads() bool { return c.node.BasicStatus().RaftState == raft.StateLeader }
 
-// stands tells whether it asks, or has asked, for votes in vain so far.
+// stands reports whether it asks, or has asked, for votes in vain so far.
 func (c *core) stands() bool { return c.role() == "candidate" }
 
 func (c *core) leader() protocol.ID { return protocol.ID(c.node.BasicStatus().Lead) }

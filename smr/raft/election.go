@@ -17,7 +17,7 @@ func (r *replica) hears(env *protocol.Env[smr.Message]) {
 	r.awaitLeader(env)
 }
 
-// leaderIsThere tells whether the replica leads, or has heard the leader lately: at rest, the
+// leaderIsThere reports whether the replica leads, or has heard the leader lately: at rest, the
 // leader's host.
 func (r *replica) leaderIsThere(now time.Duration) bool {
 	if r.led || !r.Resting.Is() {
@@ -39,7 +39,7 @@ func (r *replica) awaitLeader(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// first tells whether this replica is to lead a group that nobody has led yet.
+// first reports whether this replica is to lead a group that nobody has led yet.
 func (r *replica) first() bool { return r.Cfg.Leader == r.Cfg.ID && r.core.hard.term <= 1 }
 
 // awaitLeaderFrom is awaitLeader if its last word came then.
@@ -97,7 +97,7 @@ func (r *replica) onBeat(env *protocol.Env[smr.Message]) {
 	r.Resting.NextBeat(env, r.beat())
 }
 
-// lostQuorum tells whether a leader has not heard from a majority for so long that there may be
+// lostQuorum reports whether a leader has not heard from a majority for so long that there may be
 // another one, and names a peer.
 func (r *replica) lostQuorum(now time.Duration) (peer protocol.ID, lost bool) {
 	members := r.State.Members()

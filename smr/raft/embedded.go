@@ -344,7 +344,7 @@ func (p *part) cutLog(env *protocol.Env[smr.Message]) {
 	p.writeHead(env)
 }
 
-// sends tells whether a state is on its way to another replica.
+// sends reports whether a state is on its way to another replica.
 func (r *replica) sends(id protocol.ID) bool {
 	return r.Transfers.Of(id) != nil || r.part != nil && r.part.copies[id] != nil
 }

@@ -64,5 +64,5 @@ func (r *replica) appoint(env *protocol.Env[smr.Message], successor protocol.ID)
 	}})
 }
 
-// handsOver tells whether a successor was chosen, so that the library takes no proposals.
+// handsOver reports whether a successor was chosen, so that the library takes no proposals.
 func (r *replica) handsOver() bool { return r.core.node.BasicStatus().LeadTransferee != 0 }

@@ -79,15 +79,15 @@ func (r *replica) dropLearners() {
 	}
 }
 
-// stranger tells whether a message is of another disk of a learner than the one whose progress the
-// library knows.
+// stranger reports whether a message is of another disk of a learner than the one whose progress
+// the library knows.
 func (r *replica) stranger(from protocol.ID, disk kit.Incarnation) bool {
 	l := r.learners[from]
 	return l != nil && l.disk != disk
 }
 
-// upToDate tells whether a replica that waits to be added lacks no more than a batch, and is still
-// there.
+// upToDate reports whether a replica that waits to be added lacks no more than a batch, and is
+// still there.
 func (r *replica) upToDate(
 	env *protocol.Env[smr.Message], id protocol.ID, disk kit.Incarnation,
 ) (ok bool, why string) {

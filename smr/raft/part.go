@@ -178,7 +178,7 @@ func (p *Part[M]) State(keys protocol.Keys) protocol.Keys {
 	return protocol.Prefixed(keys, slices.Concat(p.prefix, areaPrefix(p.replica.part.head.area)))
 }
 
-// Leads tells whether the member leads, and in which term. Another one may lead by now in a later
+// Leads reports whether the member leads, and in which term. Another one may lead by now in a later
 // one.
 func (p *Part[M]) Leads() (term uint64, ok bool) {
 	r := p.replica
@@ -188,7 +188,7 @@ func (p *Part[M]) Leads() (term uint64, ok bool) {
 	return r.core.term(), true
 }
 
-// Current tells whether the member leads, and has applied all that was committed before it did.
+// Current reports whether the member leads, and has applied all that was committed before it did.
 func (p *Part[M]) Current() bool { return !p.replica.Over() && p.replica.led && p.replica.part.current }
 
 // Leader returns the member that leads, as far as is known; its ID is 0 if that is nobody.
@@ -207,8 +207,8 @@ func (p *Part[M]) Members() (ids []protocol.ID, settled bool) {
 	return r.State.MemberIDs(), !r.changing && r.core.log.change <= r.part.head.applied.Index
 }
 
-// Standing tells whether the replica is a member, as of what is applied here, or was one and is not
-// any more.
+// Standing reports whether the replica is a member, as of what is applied here, or was one and is
+// not any more.
 func (p *Part[M]) Standing() (member, removed bool) {
 	id := p.replica.Cfg.ID
 	_, member = p.replica.State.Member(id)

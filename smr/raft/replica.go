@@ -255,9 +255,10 @@ func (r *replica) leave(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// mayAnswer tells whether the replica may have a say about a message. One that is not admitted may
-// follow, and vote, if it joins: whom it answers knows from the log which disk was added under its
-// ID. It must, for it may be a member before it knows, and the others not a majority without it.
+// mayAnswer reports whether the replica may have a say about a message. One that is not admitted
+// may follow, and vote, if it joins: whom it answers knows from the log which disk was added under
+// its ID. It must, for it may be a member before it knows, and the others not a majority without
+// it.
 func (r *replica) mayAnswer(m *raftpb.Message) bool {
 	if r.Admission.Admitted() {
 		return true

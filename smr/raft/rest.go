@@ -21,7 +21,7 @@ func (r *replica) restRules() kit.RestRules {
 	}
 }
 
-// idle tells whether a leader has nothing to do, and all others are there and know all that it
+// idle reports whether a leader has nothing to do, and all others are there and know all that it
 // knows.
 func (r *replica) idle(now time.Duration) bool {
 	if r.reads.asking || len(r.reads.next) > 0 || r.changing || r.handsOver() || len(r.learners)+r.transfers() > 0 {
@@ -34,7 +34,7 @@ func (r *replica) idle(now time.Duration) bool {
 	})
 }
 
-// wakes tells whether a message of the library's gives a leader something to do.
+// wakes reports whether a message of the library's gives a leader something to do.
 func wakes(msg smr.Message) bool {
 	m, ofGroup := msg.(rpc)
 	return ofGroup && m.GetType() != raftpb.MsgHeartbeatResp

@@ -23,7 +23,7 @@ func onDisk(t *testing.T, disk *smrtest.Disk) (*replica, *protocol.Env[smr.Messa
 	return r, env
 }
 
-// vote asks for the replica's vote, and tells whether it is given.
+// vote asks for the replica's vote, and reports whether it is given.
 func vote(r *replica, env *protocol.Env[smr.Message], from protocol.ID, term uint64) (granted bool) {
 	r.Receive(env, from, kit.Letter{Disk: kit.Incarnation(from), Msg: rpc{&raftpb.Message{
 		Type: raftpb.MsgVote.Enum(), From: new(uint64(from)), To: new(uint64(1)), Term: &term, Index: new(uint64(1)),

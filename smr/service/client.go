@@ -141,7 +141,7 @@ func (c *Client) Refused() error {
 	return errors.New(c.Unreachable())
 }
 
-// Reached tells whether any member has ever talked with this client.
+// Reached reports whether any member has ever talked with this client.
 func (c *Client) Reached() bool {
 	return slices.ContainsFunc(c.host.Stats().Network.Peers, func(p transport.PeerStats) bool { return p.Connects > 0 })
 }

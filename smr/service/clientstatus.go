@@ -137,7 +137,7 @@ func (c *Client) decode(m told) ([]Status, error) {
 	return all, nil
 }
 
-// meetAll makes members known, and tells whether any was new.
+// meetAll makes members known, and reports whether any was new.
 func (c *Client) meetAll(members []Member) bool {
 	before := len(c.known())
 	for _, m := range members {
@@ -169,7 +169,7 @@ func (c *Client) askRest(ctx context.Context, number uint64, got map[protocol.ID
 	return nil
 }
 
-// settled tells whether no more answers are to be expected soon.
+// settled reports whether no more answers are to be expected soon.
 func (c *Client) settled(got map[protocol.ID][]Status) bool {
 	failed := c.unreachable()
 	for _, id := range c.known() {

@@ -7,7 +7,7 @@ import (
 	"github.com/foresay/foresay/smr"
 )
 
-// Equal tells whether all members of each group have answered, are ready, know the same leader if
+// Equal reports whether all members of each group have answered, are ready, know the same leader if
 // there is to be one, and have applied all that is committed.
 func Equal(statuses []Status) bool {
 	groups := ByGroup(statuses)
@@ -31,7 +31,7 @@ type catchup struct {
 	goal  smr.Slot // what was committed when it began
 }
 
-// Over tells whether the replicas are Equal, or as Equal has it but have applied more or less
+// Over reports whether the replicas are Equal, or as Equal has it but have applied more or less
 // beyond what was committed at the first call that had an answer.
 func (c *Catchup) Over(statuses []Status) bool {
 	if c.groups == nil {
@@ -69,7 +69,7 @@ func newestOf(statuses []Status) *Status {
 	return newest
 }
 
-// agree tells whether all members are ready, know the same leader, and have applied enough.
+// agree reports whether all members are ready, know the same leader, and have applied enough.
 func agree(statuses []Status, enough func(Status) bool) bool {
 	newest := newestOf(statuses)
 	if newest == nil {

@@ -120,7 +120,7 @@ func (l *lookout) standing(now time.Time) (until time.Time) {
 	return until
 }
 
-// hinted tells whether a member has said that the watch should read.
+// hinted reports whether a member has said that the watch should read.
 func (l *lookout) hinted() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -108,7 +108,7 @@ func (t *peerTable) tidy(now time.Time) {
 	}
 }
 
-// everywhere tells whether a replica is a member of all groups.
+// everywhere reports whether a replica is a member of all groups.
 func (t *peerTable) everywhere(id protocol.ID) bool {
 	return !slices.ContainsFunc(t.news.take(), func(g groupNews) bool {
 		return !slices.ContainsFunc(g.members, func(m smr.Member) bool { return m.ID == id })

@@ -74,7 +74,7 @@ func (s *watcher) await(t *testing.T, value string, within time.Duration) time.T
 	}
 }
 
-// resting tells whether the group of what is watched rests.
+// resting reports whether the group of what is watched rests.
 func (w *world) resting(ctx context.Context, c *Client) bool {
 	w.Helper()
 	statuses, err := c.Status(ctx)

@@ -60,7 +60,7 @@ func (s span) one() bool { return s.to == s.from+"\x00" }
 // progress counts changes, and the bytes of their keys and values.
 type progress struct{ changes, bytes int64 }
 
-// beyond tells whether a part of what a store remembers of its changes has come since.
+// beyond reports whether a part of what a store remembers of its changes has come since.
 func (p progress) beyond(before progress, part int64) bool {
 	return (p.changes-before.changes)*part > kv.MaxChanges || (p.bytes-before.bytes)*part > kv.MaxChangeBytes
 }
@@ -166,8 +166,8 @@ func (w *watchers) tell(all toEach, deliver func(statusMessage) error) {
 	w.untold = all
 }
 
-// ask keeps a waits until the group's node looks at it, and tells whether it is the first one. What
-// there is no room for is dropped.
+// ask keeps a waits until the group's node looks at it, and reports whether it is the first one.
+// What there is no room for is dropped.
 func (w *watchers) ask(group int, q asking) (first bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -182,8 +182,8 @@ func (w *World) app(from protocol.ID, msg smr.Message) {
 	}
 }
 
-// durable tells whether proposals are done as soon as their slots are decided. Then clients hand on
-// what they were told: all that was done before a call comes before it.
+// durable reports whether proposals are done as soon as their slots are decided. Then clients hand
+// on what they were told: all that was done before a call comes before it.
 func (w *World) durable() bool { return w.sc.Seed%3 == 0 }
 
 func (w *World) run() error {

@@ -253,7 +253,7 @@ func pairs(md metadata.MD) string {
 	return strings.Join(out, " ")
 }
 
-// timeLeft tells whether the call has the half minute that its client gave it.
+// timeLeft reports whether the call has the half minute that its client gave it.
 func timeLeft(ctx context.Context) *kvpb.GetResponse {
 	deadline, ok := ctx.Deadline()
 	left := time.Until(deadline)

@@ -11,7 +11,7 @@ type Ballot struct {
 	Proposer uint64 // no two proposers may have the same one
 }
 
-// Less tells whether b is below another ballot.
+// Less reports whether b is below another ballot.
 func (b Ballot) Less(other Ballot) bool {
 	return b.Round < other.Round || b.Round == other.Round && b.Proposer < other.Proposer
 }
@@ -47,7 +47,7 @@ func (s *State) Accept(b Ballot, value []byte) bool {
 // majority of the sites is a quorum. A site counts when all its machines do.
 type Sites [][]string
 
-// Quorum tells whether enough machines are in a set.
+// Quorum reports whether enough machines are in a set.
 func (s Sites) Quorum(in func(machine string) bool) bool {
 	n := 0
 	for _, machines := range s {
@@ -99,7 +99,7 @@ func (p *Proposal) Accepted(machine string, s State) {
 	}
 }
 
-// Chosen tells whether the value is what the epoch is, for good.
+// Chosen reports whether the value is what the epoch is, for good.
 func (p *Proposal) Chosen() bool {
 	return p.sites.Quorum(func(m string) bool { return p.accepted[m] })
 }

@@ -252,7 +252,7 @@ func (a *attempt) Commit(ctx context.Context, s client.Submission) client.Decisi
 	return a.c.commit(ctx, m)
 }
 
-// viewed tells whether a transaction is committed already: it writes nothing, and all that it has
+// viewed reports whether a transaction is committed already: it writes nothing, and all that it has
 // read was declared and is as of one time.
 func (a *attempt) viewed(s client.Submission) bool {
 	if a.stale != nil {

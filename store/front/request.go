@@ -41,7 +41,7 @@ func (r *request) encode(t store.Txn) []byte {
 	return r.txn
 }
 
-// taken tells whether a machine may have got it.
+// taken reports whether a machine may have got it.
 func (r *request) taken() bool {
 	return slices.ContainsFunc(r.calls, func(k *call) bool { return k.taken })
 }
@@ -136,11 +136,11 @@ func (c *Conn) try(
 	return answer, err
 }
 
-// note keeps what a call came to, and tells whether there is no hope for its request: all machines
-// that were asked have refused it, or cannot be connected to and never could. Those are of a
-// majority of the sites, or of the one that is asked before others: if that has no room, the others
-// are not asked. A call may have ended because nobody waits for it any more. It is called with mu
-// held.
+// note keeps what a call came to, and reports whether there is no hope for its request: all
+// machines that were asked have refused it, or cannot be connected to and never could. Those are of
+// a majority of the sites, or of the one that is asked before others: if that has no room, the
+// others are not asked. A call may have ended because nobody waits for it any more. It is called
+// with mu held.
 func (c *Conn) note(k *call, err error, connected, ended bool) (hopeless bool) {
 	code := status.Code(err)
 	c.reached = c.reached || connected
@@ -189,8 +189,8 @@ func (c *Conn) over(r *request) {
 	}
 }
 
-// unsent tells whether no machine has got a request, which is over, and none will: calls that wait
-// for a connection are ended.
+// unsent reports whether no machine has got a request, which is over, and none will: calls that
+// wait for a connection are ended.
 func (c *Conn) unsent(r *request) bool {
 	c.mu.Lock()
 	taken, calls := r.taken(), r.calls

@@ -89,7 +89,7 @@ func (s *snapshot) read(ctx context.Context, key store.Key) (answer client.Answe
 	return client.Answer{Value: v.Value, Site: s.c.site(int(v.Site))}, true, nil
 }
 
-// has tells whether all of some reads are the snapshot's.
+// has reports whether all of some reads are the snapshot's.
 func (s *snapshot) has(reads []store.Read) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -347,7 +347,7 @@ func (g *Gate) onVote(env *protocol.Env[store.Message], m store.SiteVote) {
 	}
 }
 
-// forget tells whether there was something to forget.
+// forget reports whether there was something to forget.
 func (g *Gate) forget(env *protocol.Env[store.Message], ref uint64) bool {
 	n, isRead := g.numbers[ref]
 	c := g.commits[ref]

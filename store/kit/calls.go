@@ -50,7 +50,7 @@ type Get struct {
 
 func (g *Get) get() *Get { return g }
 
-// Tired tells whether the read is to be given up.
+// Tired reports whether the read is to be given up.
 func (g *Get) Tired(now time.Duration) bool { return g.Tries >= Tries && now-g.Begun >= AskFor }
 
 // A Submit is a transaction that lacks its outcome.
@@ -66,7 +66,7 @@ type Submit struct {
 
 func (s *Submit) submit() *Submit { return s }
 
-// Tired tells whether the transaction is to be given up.
+// Tired reports whether the transaction is to be given up.
 func (s *Submit) Tired(now time.Duration) bool { return s.Tries >= Tries && now-s.Begun >= AskFor }
 
 // Unanswered returns the outcome of a transaction whose decision does not come.

@@ -44,7 +44,7 @@ func (c *NearestCalls[G, S]) Home() int {
 	return c.first
 }
 
-// Lost tells whether nobody is known to be near: no read was answered yet.
+// Lost reports whether nobody is known to be near: no read was answered yet.
 func (c *NearestCalls[G, S]) Lost() bool { return c.near.Site(c.cfg.Layout.Unfenced()) == store.NoSite }
 
 // FindHome asks a server of each site for some key, for a client that is Lost and has nothing to

@@ -40,8 +40,8 @@ func GroupOf(cfg store.Config, at store.Place) smr.ReplicaConfig {
 // Replace has the group of a shard, one of whose servers is asked at a place, replace a member, and
 // answers what is done and what it waits for. The new member has what the others have before it is
 // added, and is added before the old one is removed: so at no time do fewer have a copy. An old
-// member that leads hands over first. leads tells whether the server leads, and has done what a new
-// leader has to do before it may change the members.
+// member that leads hands over first. leads reports whether the server leads, and has done what a
+// new leader has to do before it may change the members.
 func Replace(
 	env *protocol.Env[store.Message], group *raft.Part[store.Message], l store.Layout, at store.Place, m store.Replace,
 	leads bool,

@@ -57,13 +57,13 @@ func (r *Reservations) Fresh(now time.Duration, p store.Priority) store.Priority
 	return p
 }
 
-// lasts tells whether a reservation has not ended. One that would last for longer than any was made
-// before the clock was set back.
+// lasts reports whether a reservation has not ended. One that would last for longer than any was
+// made before the clock was set back.
 func (r *Reservations) lasts(now time.Duration, q Reservation) bool {
 	return q.until > now && q.until <= now+ReserveFor*r.cfg.RoundTrip
 }
 
-// Before tells whether a transaction that goes before one of a priority wants the key, in a way
+// Before reports whether a transaction that goes before one of a priority wants the key, in a way
 // that does not go together with it.
 func (r *Reservations) Before(now time.Duration, key store.Key, write bool, p store.Priority) bool {
 	mine := r.Fresh(now, p)
@@ -78,7 +78,7 @@ func (r *Reservations) Before(now time.Duration, key store.Key, write bool, p st
 	return false
 }
 
-// Behind tells whether older transactions are going to change a key that one which was refused
+// Behind reports whether older transactions are going to change a key that one which was refused
 // before reads, and is going to change too: what it read now would be out of date. One that only
 // reads the key may be in time.
 func (r *Reservations) Behind(now time.Duration, key store.Key, p store.Priority) bool {

@@ -8,7 +8,7 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// HasGarbage tells whether Collect would find something to look at if the horizon were raised.
+// HasGarbage reports whether Collect would find something to look at if the horizon were raised.
 func (s Store) HasGarbage(keys protocol.Keys, horizon clock.Stamp) bool {
 	first, behind := s.key(markPart, 0), s.key(markPart, 8)
 	for range keys.Scan(first, binary.BigEndian.AppendUint64(behind, uint64(max(horizon, 0))+1)) {
@@ -20,7 +20,7 @@ func (s Store) HasGarbage(keys protocol.Keys, horizon clock.Stamp) bool {
 // Collect removes what no snapshot at or above the horizon sees: of each key all versions before
 // the newest one at or below the horizon, and that one too if it is a deletion. It looks at marks
 // only, so it costs as much as there is to collect, however many keys there are. It removes about
-// limit versions and marks at most, and tells whether more are left.
+// limit versions and marks at most, and reports whether more are left.
 func (s Store) Collect(w Writer, limit int) (removed int, more bool) {
 	return s.collectAll(w, limit, true)
 }
@@ -53,7 +53,7 @@ func (s Store) collectAll(w Writer, limit int, deletions bool) (removed int, mor
 }
 
 // collect removes what is needless of a key's versions that are not after upTo, up to a number of
-// them, and tells whether it removed all.
+// them, and reports whether it removed all.
 func (s Store) collect(
 	w Writer, key store.Key, upTo store.Version, limit int, deletions bool,
 ) (removed int, whole bool) {

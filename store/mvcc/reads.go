@@ -42,7 +42,7 @@ func NewReads(ceiling clock.Stamp, ahead time.Duration, maxKeys int) (*Reads, er
 		newest: map[store.Key]clock.Stamp{}}, nil
 }
 
-// Serve notes that a key is read at a timestamp and tells whether that can be answered. If not, a
+// Serve notes that a key is read at a timestamp and reports whether that can be answered. If not, a
 // ceiling at or above the timestamp has to be on record first: see Raise.
 func (r *Reads) Serve(key store.Key, at clock.Stamp) bool {
 	if at > r.ceiling {

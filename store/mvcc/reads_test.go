@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/clock"
+	"github.com/foresay/foresay/internal/wirefmt/wiretest"
 	"github.com/foresay/foresay/store"
+	"github.com/google/go-cmp/cmp"
 )
 
 // TestReads plays random reads against a list of all that were answered. Now and then another node
@@ -120,4 +122,13 @@ func TestReadsSayWhatIsWrong(t *testing.T) {
 	if want := "mvcc: reads with ceilings -1s ahead and 1 keys"; err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
+}
+
+// TestLayouts tests what a store has on disk.
+func TestLayouts(t *testing.T) {
+	all := cmp.AllowUnexported(contents{})
+	wiretest.Layouts(t,
+		wiretest.Sample("value", contentsLayout, contents{true, []byte("value")}, all),
+		wiretest.Sample("deletion", contentsLayout, contents{}, all),
+		wiretest.Sample("timestamp", stampLayout, 300))
 }

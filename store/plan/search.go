@@ -142,7 +142,7 @@ func (c *climb) bound() error {
 	return nil
 }
 
-// balanced tells whether a placement is one of those that are searched.
+// balanced reports whether a placement is one of those that are searched.
 func (c *climb) balanced(p [][]wan.Site) bool {
 	copies, leads := map[wan.Site]int{}, map[wan.Site]int{}
 	for _, at := range p {

@@ -54,10 +54,10 @@ func (s System) Level() string {
 	return "strict"
 }
 
-// Whole tells whether all sites have all partitions, wherever those of the setting are.
+// Whole reports whether all sites have all partitions, wherever those of the setting are.
 func (s System) Whole() bool { return s == ReplicatedCommit }
 
-// Leads tells whether it matters who leads a partition.
+// Leads reports whether it matters who leads a partition.
 func (s System) Leads() bool {
 	return s == Layered || s == CarouselBasic || s == CarouselFast || s == CarouselDirect
 }

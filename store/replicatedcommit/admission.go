@@ -77,7 +77,7 @@ type admission struct {
 	heard map[protocol.ID]diskMark
 }
 
-// startAdmission tells whether the disk is a new one.
+// startAdmission reports whether the disk is a new one.
 func (s *server) startAdmission(env *protocol.Env[message]) (newDisk bool) {
 	a := &s.admission
 	a.agreed, a.known, a.heard = map[protocol.ID]uint64{}, map[protocol.ID]diskMark{}, map[protocol.ID]diskMark{}

@@ -9,7 +9,7 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// takesPart tells whether a server is up, was admitted and was not refused.
+// takesPart reports whether a server is up, was admitted and was not refused.
 func (s *script) takesPart(id protocol.ID) bool {
 	n, ok := s.Sim.Get(id).(*server)
 	return ok && n.admission.admitted && n.admission.refused == ""

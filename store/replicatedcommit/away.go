@@ -22,7 +22,7 @@ func (c *client) silence() time.Duration {
 // sites is a set of places in a layout.
 type sites uint16
 
-// all tells whether all sites that take part are in a set.
+// all reports whether all sites that take part are in a set.
 func (s sites) all(l store.Layout) bool {
 	return !slices.ContainsFunc(l.Unfenced(), func(i int) bool { return s&(1<<i) == 0 })
 }

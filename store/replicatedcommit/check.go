@@ -117,7 +117,7 @@ func (c *coordinator) Check() error {
 	return nil
 }
 
-// recalled tells whether some shard remembers the decision, so that it does not rest on votes:
+// recalled reports whether some shard remembers the decision, so that it does not rest on votes:
 // those of sites that have forgotten theirs count as no.
 func (c *coordinator) recalled(e *entry) bool {
 	return slices.ContainsFunc(e.rows, func(r row) bool {

@@ -319,7 +319,7 @@ const (
 	leastAway = 3 * time.Second
 )
 
-// away tells whether nothing has been heard for long of a server that has something to answer, or
+// away reports whether nothing has been heard for long of a server that has something to answer, or
 // of its whole site.
 func (c *coordinator) away(env *protocol.Env[message], server protocol.ID) bool {
 	site := c.shards[server].Site
@@ -330,7 +330,7 @@ func (c *coordinator) away(env *protocol.Env[message], server protocol.ID) bool 
 	return quiet && env.Now-since > max(awayAfter*c.cfg.RoundTrip, leastAway)
 }
 
-// carriedOut tells whether all servers have carried out a decision, but for those that are away,
+// carriedOut reports whether all servers have carried out a decision, but for those that are away,
 // which are returned. A majority of the sites has whole, so that what it wrote can be copied and
 // what is left cannot decide otherwise.
 func (c *coordinator) carriedOut(env *protocol.Env[message], e *entry) (but []protocol.ID, ok bool) {

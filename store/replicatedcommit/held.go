@@ -35,7 +35,7 @@ type holding struct {
 // been carried out at the first site; if word of it was lost, it has been asked for again by then.
 const firmHold = 4
 
-// mayHold tells whether a vote that would be no at present may wait. What locks and reservations
+// mayHold reports whether a vote that would be no at present may wait. What locks and reservations
 // refuse may pass; a version that is too old, or too far ahead, does not.
 //
 // Nobody waits behind a transaction that may be blocked. It would wait in vain, and meanwhile keep
@@ -46,14 +46,14 @@ func (s *server) mayHold(env *protocol.Env[message], m prepare, why store.Reason
 	return (why == store.Locked || why == store.Reserved) && (m.Firm || !s.behindBlocked(m.Txn)) && !stale(env, m.Txn)
 }
 
-// stale tells whether a transaction is refused whatever becomes of those that have its keys, since
-// a value that it read, or is to write, is newer already. Such a one does not wait.
+// stale reports whether a transaction is refused whatever becomes of those that have its keys,
+// since a value that it read, or is to write, is newer already. Such a one does not wait.
 func stale(env *protocol.Env[message], t store.Txn) bool {
 	return slices.ContainsFunc(t.Reads, func(a store.Read) bool { return value(env, a.Key).Version.After(a.Version) }) ||
 		slices.ContainsFunc(t.Writes, func(w store.Write) bool { return !t.ID.After(value(env, w.Key).Version) })
 }
 
-// hasRoom tells whether one more request can be held back. If not, it is voted on at once: queues
+// hasRoom reports whether one more request can be held back. If not, it is voted on at once: queues
 // are bounded, and a refusal is always allowed.
 func (s *server) hasRoom(t store.Txn) bool {
 	if len(s.holding.byTxn) >= s.cfg.MaxWaiting {

@@ -40,7 +40,7 @@ func (s *server) unquestion(r *record) {
 	}
 }
 
-// inQuestion tells whether a transaction needs a key that is.
+// inQuestion reports whether a transaction needs a key that is.
 func (s *server) inQuestion(t store.Txn) bool {
 	if len(s.questioned) == 0 {
 		return false

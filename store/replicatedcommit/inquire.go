@@ -15,7 +15,7 @@ type inquiry struct {
 	olds uint64               // sites one of whose servers does not remember it, as bits
 }
 
-// inquire tells whether the others are asked first: they are once, and told if that was in vain.
+// inquire reports whether the others are asked first: they are once, and told if that was in vain.
 // Where a site has left the store, a server of one that voted yes may be gone, and with it what the
 // answers stand on.
 func (s *server) inquire(env *protocol.Env[message], r *record) bool {

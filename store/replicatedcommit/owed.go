@@ -94,7 +94,7 @@ func (s *server) startDebts(env *protocol.Env[message]) {
 	}
 }
 
-// mayOwe tells whether all servers of a list have a part of a transaction, and this one is not
+// mayOwe reports whether all servers of a list have a part of a transaction, and this one is not
 // among them.
 func (s *server) mayOwe(r *record, but []protocol.ID) bool {
 	return !slices.ContainsFunc(but, func(id protocol.ID) bool {

@@ -43,9 +43,9 @@ func (s *server) onRead(env *protocol.Env[message], from protocol.ID, m store.Re
 	env.After(wait, waitTimer{m.Key, from, m.Ref})
 }
 
-// mustWait tells whether a read has to wait: for a transaction that is about to change the key or,
-// if the reader was refused before, for its turn. Older ones that are going to change the key would
-// have the reader refused again, whatever it read now.
+// mustWait reports whether a read has to wait: for a transaction that is about to change the key
+// or, if the reader was refused before, for its turn. Older ones that are going to change the key
+// would have the reader refused again, whatever it read now.
 func (s *server) mustWait(env *protocol.Env[message], key store.Key, p store.Priority) bool {
 	l := s.locks[key]
 	return l != nil && !l.writer.IsZero() || s.reservations.Behind(env.Now, key, p)

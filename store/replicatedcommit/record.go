@@ -56,12 +56,12 @@ type record struct {
 	but []protocol.ID
 }
 
-// settled tells whether the decision is carried out here.
+// settled reports whether the decision is carried out here.
 func (r *record) settled() bool {
 	return r.state == aborted || r.state == committed && r.known
 }
 
-// tookForOld tells whether the transaction was aborted here since it was forgotten elsewhere, so
+// tookForOld reports whether the transaction was aborted here since it was forgotten elsewhere, so
 // that it may have been committed.
 func (r *record) tookForOld() bool { return r.state == aborted && r.reason == store.Old }
 

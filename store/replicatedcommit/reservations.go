@@ -17,8 +17,8 @@ func (s *server) reserveRefused(env *protocol.Env[message], t store.Txn) {
 	s.reserveAll(env, t.Reads, t.Writes, t.Priority)
 }
 
-// behindBlocked tells whether a transaction meets the lock of one that has been asked about, since
-// it was not decided for long, or a key that is in question.
+// behindBlocked reports whether a transaction meets the lock of one that has been asked about,
+// since it was not decided for long, or a key that is in question.
 func (s *server) behindBlocked(t store.Txn) bool {
 	blocked := func(id store.TxnID) bool {
 		r := s.txns[id]

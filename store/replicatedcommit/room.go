@@ -12,7 +12,7 @@ import (
 // least, for clients that ask.
 const keepFor = 8
 
-// makeRoom tells whether there is room for one more transaction. If there are as many as may be,
+// makeRoom reports whether there is room for one more transaction. If there are as many as may be,
 // those that are carried out everywhere are forgotten before their time, the oldest first.
 func (s *server) makeRoom(env *protocol.Env[message]) bool {
 	if len(s.txns) < s.cfg.MaxTxns {

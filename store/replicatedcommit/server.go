@@ -2,6 +2,7 @@ package replicatedcommit
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -229,7 +230,7 @@ func (s *server) Expire(env *protocol.Env[message], t protocol.Timer) {
 
 func (s *server) isPeer(id protocol.ID) bool { return slices.Contains(s.peers, id) }
 
-// fits tells whether shards name a transaction that this one has a part of.
+// fits reports whether shards name a transaction that this one has a part of.
 func (s *server) fits(shards []uint32) bool {
 	return s.cfg.Layout.ValidShards(shards) && slices.Contains(shards, uint32(s.place.Index))
 }
@@ -310,4 +311,31 @@ func (s *server) raiseOld(env *protocol.Env[message], to uint64) {
 		s.old = to
 		env.Put([]byte(oldKey), binary.BigEndian.AppendUint64(nil, s.old))
 	}
+}
+
+// message is what nodes send and applications exchange with them: one of the types of this package
+// or of package store.
+type message = store.Message
+
+// withDefaults returns the configuration with all fields set. Its error names what is wrong, or
+// says that there is not enough to copy from for sites that are new.
+func withDefaults(c store.Config) (store.Config, error) {
+	c, err := c.WithDefaults()
+	if err != nil {
+		return c, err
+	}
+	if !c.Layout.Whole() {
+		return c, errors.New("replicatedcommit: Config.Layout: a site lacks a shard; here every site has them all")
+	}
+	old := 0
+	for _, i := range c.Layout.Unfenced() {
+		if !c.IsNew(i) {
+			old++
+		}
+	}
+	if want := neededSources(c.Layout); old < want {
+		return c, fmt.Errorf("replicatedcommit: %d of %d sites are neither fenced nor new in epoch %d (want %d at least)",
+			old, len(c.Layout.Sites), c.Epoch, want)
+	}
+	return c, nil
 }

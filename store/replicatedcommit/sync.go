@@ -94,7 +94,7 @@ type newcomer struct {
 // was voted for by majority-1 others at least, one of which is among them.
 func neededSources(l store.Layout) int { return len(l.Sites) - l.Majority() + 1 }
 
-// behind tells whether the server may not vote yes or answer reads yet.
+// behind reports whether the server may not vote yes or answer reads yet.
 func (s *server) behind() bool { return s.newcomer.syncing }
 
 // startSync finds out whether the server is a newcomer, and how far it came.

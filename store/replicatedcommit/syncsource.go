@@ -57,8 +57,8 @@ func readEpoch(env *protocol.Env[message]) (epoch, inherited uint64, ok bool) {
 	return e.last, e.inherited, true
 }
 
-// oldSettled tells whether all transactions of earlier epochs that are remembered here are carried
-// out. Once they are, they stay so.
+// oldSettled reports whether all transactions of earlier epochs that are remembered here are
+// carried out. Once they are, they stay so.
 func (s *server) oldSettled() bool {
 	if s.settled {
 		return true
@@ -144,8 +144,8 @@ func (s *server) addTxn(env *protocol.Env[message], p *page, b []byte) int {
 	return len(b) + store.ContentBytes(nil, r.writes)
 }
 
-// doneEverywhere tells whether a transaction is known to be carried out by all servers, those that
-// were away and have copied it since included.
+// doneEverywhere reports whether a transaction is known to be carried out by all servers, those
+// that were away and have copied it since included.
 func (s *server) doneEverywhere(id store.TxnID) bool {
 	r := s.txns[id]
 	return r != nil && r.done && len(r.but) == 0 && !r.tookForOld()

@@ -59,7 +59,7 @@ func (e *entry) addClient(id protocol.ID) {
 	}
 }
 
-// settled tells whether a shard in a state has carried out a decision.
+// settled reports whether a shard in a state has carried out a decision.
 func settled(s txnState) bool { return s == committed || s == aborted }
 
 // take notes what a shard said. Messages may be late or repeated, so a cell only goes forward: from
@@ -178,8 +178,8 @@ func (e *entry) tally(majority int) (txnState, store.Reason) {
 	return undecided, reason
 }
 
-// lost tells whether too many votes are no or a fenced site's to commit, so that it commits only if
-// somebody has decided that before the site was fenced.
+// lost reports whether too many votes are no or a fenced site's to commit, so that it commits only
+// if somebody has decided that before the site was fenced.
 func (e *entry) lost(majority int) bool {
 	n := 0
 	for i := range e.rows {

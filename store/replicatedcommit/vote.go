@@ -101,7 +101,7 @@ func (s *server) current(env *protocol.Env[message], t store.Txn) []store.Curren
 	return all
 }
 
-// mine tells whether all keys are the server's.
+// mine reports whether all keys are the server's.
 func (s *server) mine(t store.Txn) bool {
 	l := s.cfg.Layout
 	return !slices.ContainsFunc(t.Reads, func(a store.Read) bool { return l.ShardOf(a.Key) != s.place.Index }) &&

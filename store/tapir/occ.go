@@ -7,12 +7,12 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// conflict tells whether two transactions cannot both be committed: in the order of their
+// conflict reports whether two transactions cannot both be committed: in the order of their
 // timestamps, which is the order in which transactions are serialized, one has written between what
 // the other one read and the other one. Two that write the same key have no conflict.
 func conflict(t, u store.Txn) bool { return passes(t, u) || passes(u, t) }
 
-// passes tells whether reader has read a version that writer replaces before it.
+// passes reports whether reader has read a version that writer replaces before it.
 func passes(reader, writer store.Txn) bool {
 	if !reader.ID.After(writer.ID) {
 		return false

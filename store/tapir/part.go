@@ -77,7 +77,7 @@ func (p *part) carry(from protocol.ID, m carried) {
 	}
 }
 
-// done tells whether nobody needs the part any more: all members of a view have carried it out in
+// done reports whether nobody needs the part any more: all members of a view have carried it out in
 // that view. With four servers and more a merge may go by less than a majority of votes, and all
 // have to be members.
 func (p *part) done() bool {
@@ -87,10 +87,10 @@ func (p *part) done() bool {
 	return !slices.ContainsFunc(p.members, func(id protocol.ID) bool { return !p.carried[id] })
 }
 
-// stuck tells whether the part would be done in a view without the members that do not answer.
+// stuck reports whether the part would be done in a view without the members that do not answer.
 func (p *part) stuck() bool { return !p.done() && p.least() >= p.slow && len(p.carried) >= p.slow }
 
-// known tells whether the part is, or a majority has carried it out and forgotten it: if anybody
+// known reports whether the part is, or a majority has carried it out and forgotten it: if anybody
 // had it who is needed to commit, he would be among them.
 func (p *part) known() bool { return p.has || len(p.forgot) >= p.slow }
 

@@ -47,11 +47,11 @@ type record struct {
 	tries int           // how often it was given to one
 }
 
-// holds tells whether the transaction may be committed as far as this server is concerned, so that
-// no conflicting one may be.
+// holds reports whether the transaction may be committed as far as this server is concerned, so
+// that no conflicting one may be.
 func (r *record) holds() bool { return r.end == undecided && r.vote == prepared }
 
-// shadows tells whether it is aborted, and somebody may not know that it does not hold: see
+// shadows reports whether it is aborted, and somebody may not know that it does not hold: see
 // server.shadow.
 func (r *record) shadows() bool { return r.end == aborted && r.vote == prepared && r.has && !r.done }
 
@@ -147,12 +147,12 @@ func (s *server) dropPart(env *protocol.Env[store.Message], r *record) {
 	}
 }
 
-// fits tells whether shards name a transaction that this server has a part of.
+// fits reports whether shards name a transaction that this server has a part of.
 func (s *server) fits(id store.TxnID, shards []uint32) bool {
 	return !id.IsZero() && s.cfg.Layout.ValidShards(shards) && slices.Contains(shards, uint32(s.place.Index))
 }
 
-// fitsPart tells whether a part is valid and this shard's.
+// fitsPart reports whether a part is valid and this shard's.
 func (s *server) fitsPart(part store.Txn) bool {
 	if part.Validate() != nil || len(part.Reads)+len(part.Writes) == 0 {
 		return false

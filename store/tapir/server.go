@@ -210,7 +210,7 @@ func (s *server) onWelcome(env *protocol.Env[store.Message], from protocol.ID, m
 
 func (s *server) isPeer(id protocol.ID) bool { return id != s.cfg.ID && slices.Contains(s.group, id) }
 
-// takesPart tells whether the server is in a view.
+// takesPart reports whether the server is in a view.
 func (s *server) takesPart() bool { return s.self.admitted && s.view == s.normal }
 
 // Receive implements protocol.Node.
@@ -326,7 +326,7 @@ func (s *server) onStatus(env *protocol.Env[store.Message], m store.StatusQuery)
 	env.Send(protocol.App, st)
 }
 
-// full tells whether the server has as many transactions on record as it may.
+// full reports whether the server has as many transactions on record as it may.
 func (s *server) full() bool { return len(s.txns) > s.cfg.MaxTxns }
 
 // openRecords returns the records that are not done, in the order of their IDs.

@@ -7,9 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/foresay/foresay/internal/msgtext"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/storetest"
+	"github.com/foresay/foresay/store/storetest/talk"
 )
 
 // subject is the store as package storetest wants it.
@@ -43,3 +45,18 @@ func subject() storetest.Subject {
 
 // TestConformance plays 100 seeds under faults, or a fifth of them.
 func TestConformance(t *testing.T) { storetest.Conformance(t, subject(), 100) }
+
+// TestScenarios has the protocol talk: testdata/scenarios, which are there to be read.
+func TestScenarios(t *testing.T) {
+	votes := [...]string{unvoted: "none", prepared: "yes", abstain: "abstain", retry: "retry", refused: "no"}
+	ends := [...]string{undecided: "none", committed: "committed", aborted: "aborted"}
+	talk.Play(t, Protocol(), func(_ msgtext.Format, v any) (string, bool) {
+		switch v := v.(type) {
+		case vote:
+			return votes[v], true
+		case end:
+			return ends[v], true
+		}
+		return "", false
+	})
+}

@@ -56,7 +56,7 @@ func cut(all []entry) []piece {
 	return out
 }
 
-// add takes a piece, and tells whether the record is whole.
+// add takes a piece, and reports whether the record is whole.
 func (g *gathers) add(p piece) bool {
 	if p.N >= p.Of || p.Of > maxPieces || g.pieces != nil && p.Of != g.of {
 		return false
@@ -234,7 +234,7 @@ func (s *server) sendStart(env *protocol.Env[store.Message], to protocol.ID) {
 	}
 }
 
-// validMembers tells whether so many servers of the group may make a view.
+// validMembers reports whether so many servers of the group may make a view.
 func (s *server) validMembers(members []protocol.ID) bool {
 	once := len(slices.Compact(slices.Clone(members))) == len(members)
 	return len(members) >= s.slow && slices.IsSorted(members) && once &&

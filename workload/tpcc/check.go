@@ -39,7 +39,7 @@ func wrong(key, format string, args ...any) error {
 	return fmt.Errorf("tpcc: %s: "+format, append([]any{key}, args...)...)
 }
 
-// has tells whether there is a row.
+// has reports whether there is a row.
 func (b *books) has(ctx context.Context, key string) (bool, error) {
 	_, ok, err := b.tx.Get(ctx, key)
 	return ok, err

@@ -9,5 +9,5 @@
 //
 // The tables need not be loaded: Scale.Initial says what a key holds at the beginning, so a
 // simulated store can make rows up when they are read. Scale.Rows lists them all for a store that
-// is loaded. Check tells whether what a store holds can have come about by these transactions.
+// is loaded. Check reports whether what a store holds can have come about by these transactions.
 package tpcc

@@ -35,7 +35,7 @@ type result struct {
 	read    map[store.Key]store.Value
 }
 
-// wrote tells whether the transaction is one that writes.
+// wrote reports whether the transaction is one that writes.
 func (r result) wrote() bool {
 	return slices.ContainsFunc(r.ops, func(o workload.Op) bool { return o.Write })
 }
@@ -215,7 +215,7 @@ func (c *caller) got(m store.Got) {
 	}
 }
 
-// busy tells whether a transaction is under way.
+// busy reports whether a transaction is under way.
 func (c *caller) busy() bool { return c.then != nil }
 
 func (c *caller) readsOnly() bool { return !result{ops: c.ops}.wrote() }

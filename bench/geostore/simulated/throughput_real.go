@@ -47,18 +47,18 @@ func realThroughput(ctx context.Context, r bench.Run) (rows []table.Row, err err
 	if err != nil {
 		return nil, err
 	}
-	basic := turns[1]
+	basic, cpuOf := turns[1], func(t turn) float64 { return t.cpuPerCommit }
 	for i, s := range systems {
-		cpu := medianOf(turns[i], func(t turn) float64 { return t.cpuPerCommit })
+		cpu := table.MedianOf(turns[i], cpuOf)
 		row := append(cells(s, near, "all"), table.Is("clients", realClients*len(wan.Carousel().Sites())),
-			table.Measure("commits_per_s", medianOf(turns[i], func(t turn) float64 { return t.commitsPerS })),
-			table.Measure("abort_percent", medianOf(turns[i], func(t turn) float64 { return t.abortPercent })),
-			table.Measure("attempt_p50_ms", medianOf(turns[i], turn.median)))
-		row = append(row, table.Measure("failed", medianOf(turns[i], func(t turn) float64 { return float64(t.failed) })))
+			table.Measure("commits_per_s", table.MedianOf(turns[i], func(t turn) float64 { return t.commitsPerS })),
+			table.Measure("abort_percent", table.MedianOf(turns[i], func(t turn) float64 { return t.abortPercent })),
+			table.Measure("attempt_p50_ms", table.MedianOf(turns[i], turn.median)),
+			table.Measure("failed", table.MedianOf(turns[i], func(t turn) float64 { return float64(t.failed) })))
 		if cpu > 0 {
 			row = append(row, table.Measure("cpu_us_per_commit", cpu),
 				table.Measure("cpu_us_per_call", cpu/calls[i]),
-				table.Measure("cpu_ratio_to_carousel-basic", ratioOf(turns[i], basic)))
+				table.Measure("cpu_ratio_to_carousel-basic", table.RatioOf(turns[i], basic, cpuOf)))
 		}
 		rows = append(rows, row)
 	}
@@ -152,21 +152,4 @@ func callsPerCommit(r bench.Run) (all []float64, err error) {
 		all = append(all, float64(m.servers(m.calls))/float64(max(m.committed, 1)))
 	}
 	return all, nil
-}
-
-func medianOf(turns []turn, of func(turn) float64) float64 {
-	var all []float64
-	for _, t := range turns {
-		all = append(all, of(t))
-	}
-	return table.Median(all)
-}
-
-// ratioOf is the median, over the rounds, of the ratio of processor times within a round.
-func ratioOf(own, base []turn) float64 {
-	var all []float64
-	for i := range own {
-		all = append(all, own[i].cpuPerCommit/base[i].cpuPerCommit)
-	}
-	return table.Median(all)
 }

@@ -35,11 +35,9 @@ const (
 // point is a system in a network, with a client at each site that writes 16 bytes 200 times a
 // second whatever becomes of the writes before.
 type point struct {
-	network  string     // one of wan.Presets
-	clients  []wan.Site // nil: at all sites
-	protocol smr.Protocol
-	// options are those of protocol, if it is a variant of Domino.
-	options smrdomino.Options
+	network string     // one of wan.Presets
+	clients []wan.Site // nil: at all sites
+	system  replicated.System
 	ack     smr.Ack
 	noise   wan.Noise
 	alpha   float64 // 0 is usualAlpha
@@ -50,17 +48,13 @@ type point struct {
 
 // with returns the point with a variant of Domino.
 func (p point) with(o smrdomino.Options) point {
-	name := plan.Domino
-	if o.Direct {
-		name = plan.DominoDirect
-	}
-	p.protocol, p.options = smrdomino.New(string(name), "Domino as configured.", o), o
+	p.system = replicated.Domino(o)
 	return p
 }
 
 // of returns the point with one of the catalog's protocols.
 func (p point) of(protocol smr.Protocol) point {
-	p.protocol, p.options = protocol, replicated.OptionsOf(protocol)
+	p.system = replicated.SystemOf(protocol)
 	return p
 }
 
@@ -79,7 +73,7 @@ func (p point) run(ctx context.Context, seed uint64, lasting time.Duration) ([]t
 		return nil, err
 	}
 	setting := replicated.Setting{
-		Protocol: p.protocol, WAN: d, Seed: seed, Ack: p.ack, Every: every, Clients: p.clients, Keys: keys,
+		Protocol: p.system.Protocol, WAN: d, Seed: seed, Ack: p.ack, Every: every, Clients: p.clients, Keys: keys,
 		RoundTrip: max(roundTrip, d.Matrix.MaxRTT(d.Matrix.Sites())), Skew: skew,
 	}
 	setting.WAN.Matrix = d.Matrix.WithNoise(p.noise)
@@ -96,17 +90,15 @@ func (p point) run(ctx context.Context, seed uint64, lasting time.Duration) ([]t
 
 // doing says what is measured.
 func (p point) doing() string {
-	text := fmt.Sprintf("%s %s %v", p.network, p.protocol.Name, p.ack)
-	if p.isDomino() {
-		text += fmt.Sprintf(", slack %v, %s", p.options.Slack, replicated.Variant(p.protocol, p.options))
+	text := fmt.Sprintf("%s %s %v", p.network, p.system.Name, p.ack)
+	if o := p.system.Options; o != nil {
+		text += fmt.Sprintf(", slack %v, %s", o.Slack, p.system.Variant())
 	}
 	if len(p.clients) > 0 {
 		text += fmt.Sprint(", clients at ", p.clients)
 	}
 	return fmt.Sprintf("%s, jitter: %v", text, p.noise)
 }
-
-func (p point) isDomino() bool { return replicated.IsDomino(p.protocol) }
 
 // bounds are what the model and physics say of a point.
 type bounds struct {
@@ -117,7 +109,10 @@ type bounds struct {
 // many are above as below. Its delays are those of the papers' tables; noise comes on top.
 func (p point) bounds(d wan.Deployment) (bounds, error) {
 	s := plan.From(d)
-	s.Slack, s.Busy = p.options.Slack, true
+	s.Busy = true
+	if o := p.system.Options; o != nil {
+		s.Slack = o.Slack
+	}
 	if p.clients != nil {
 		s.Clients = nil
 		for _, site := range p.clients {
@@ -139,16 +134,16 @@ func (p point) bounds(d wan.Deployment) (bounds, error) {
 // modelled returns whose model the point has, and whether there is one for its options. Who learns
 // of a command, and how late its time is, decides only when it is executed.
 func (p point) modelled() (plan.System, bool) {
-	o := p.options
+	o := p.system.Options
 	switch {
-	case p.protocol.Name == string(plan.FastPaxos):
+	case p.system.Name == string(plan.FastPaxos):
 		return plan.FastPaxos, len(p.clients) == 1 // it has none for commands that collide
-	case p.protocol.Name == string(plan.Mencius):
+	case p.system.Name == string(plan.Mencius):
 		// executed: its model is of others that do nothing, and skip their slots only when they
 		// hear of it
 		return plan.Mencius, p.ack == smr.AckDurable
-	case !p.isDomino():
-		return plan.System(p.protocol.Name), true
+	case o == nil:
+		return plan.System(p.system.Name), true
 	case o.Direct && (p.ack == smr.AckDurable || o.AllLearn && o.Arrival):
 		return plan.DominoDirect, true
 	}
@@ -188,15 +183,15 @@ type counts struct{ calls, tried, taken int }
 
 // base returns what tells the row from others.
 func (p point) base(site, figure string) table.Row {
-	variant := replicated.VariantCells(p.protocol, p.options, "")
+	variant := p.system.Cells()
 	row := table.Row{
-		table.Is("wan", p.network), table.Is("system", p.protocol.Name), table.Is("site", site),
+		table.Is("wan", p.network), table.Is("system", p.system.Name), table.Is("site", site),
 		table.Is("ack", p.ack.String()), variant[0], table.Is("jitter", p.noise.String()),
 		table.Measure("skew_ms", table.Ms(skew)),
 		variant[1], table.Measure("alpha", cmp.Or(p.alpha, usualAlpha)), table.Is("clients", clientNames(p.clients)),
 	}
-	if p.options.Percentile > 0 {
-		row = append(row, table.Measure("percentile", 100*p.options.Percentile))
+	if o := p.system.Options; o != nil && o.Percentile > 0 {
+		row = append(row, table.Measure("percentile", 100*o.Percentile))
 	}
 	if figure != "" {
 		row = append(row, table.Is("figure", figure))
@@ -228,7 +223,7 @@ func (p point) row(site, figure string, took []time.Duration, n counts, b bounds
 	add("model", b.model)
 	add("floor", b.floor)
 	row = append(row, table.Is("calls", len(took)))
-	if p.isDomino() {
+	if p.system.Options != nil {
 		row = append(row, table.Measure("dfp_pct", percent(n.tried, n.calls)))
 		if n.tried > 0 {
 			row = append(row, table.Measure("fast_path_pct", percent(n.taken, n.tried)))

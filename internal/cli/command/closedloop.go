@@ -26,22 +26,34 @@ type ClosedLoop struct {
 	every    time.Duration // of intervals that are shown apart; 0 for none
 	Timeout  time.Duration // of a call
 
+	// Of the calls, for Call to heed; their values are the flags' defaults.
+	ValueBytes int
+	Keys       int
+	Reads      int // percent
+
 	// Call makes one call for a client. It returns the call's kind, when it began and how it
 	// failed.
 	Call func(ctx context.Context, client int, random *rand.Rand) (kind int, began time.Time, err error)
 }
 
-// Add adds the flags.
-func (l *ClosedLoop) Add(flags *pflag.FlagSet) {
+// Add adds the flags. reads says what --reads counts.
+func (l *ClosedLoop) Add(flags *pflag.FlagSet, reads string) {
+	flags.IntVar(&l.ValueBytes, "value-bytes", l.ValueBytes, "the size of values")
+	flags.IntVar(&l.Keys, "keys", l.Keys, "how many keys")
+	flags.IntVar(&l.Reads, "reads", l.Reads, reads)
 	flags.IntVar(&l.clients, "clients", 64, "how many clients")
 	flags.DurationVar(&l.duration, "for", 5*time.Second, "how long to measure")
 	flags.DurationVar(&l.every, "every", 0,
 		"also show each interval of this length, such as 1s; one that is not whole has no rate")
 }
 
-// Validate returns what is wrong with the flags.
+// Validate returns what is wrong with the flags, but for the size of values.
 func (l *ClosedLoop) Validate() error {
 	switch {
+	case l.Keys < 1:
+		return Usagef("%s: --keys is %d; want 1 or more", l.Name, l.Keys)
+	case l.Reads < 0 || l.Reads > 100:
+		return Usagef("%s: --reads is %d; want 0 to 100", l.Name, l.Reads)
 	case l.clients < 1 || l.clients > 50_000:
 		return Usagef("%s: --clients is %d; want 1 to 50000", l.Name, l.clients)
 	case l.duration <= 0:
@@ -51,6 +63,14 @@ func (l *ClosedLoop) Validate() error {
 	case l.every > 0 && l.duration/l.every > maxIntervals:
 		return Usagef("%s: --every is %v, which is %d intervals of %v; want at most %d", l.Name, l.every, l.duration/l.every,
 			l.duration, maxIntervals)
+	}
+	return nil
+}
+
+// ValidateValues returns what is wrong with the size of values, of which most is the limit.
+func (l *ClosedLoop) ValidateValues(most int) error {
+	if l.ValueBytes < 0 || l.ValueBytes > most {
+		return Usagef("%s: --value-bytes is %d; want 0 to %d", l.Name, l.ValueBytes, most)
 	}
 	return nil
 }

@@ -1,3 +1,5 @@
+// Package command is what all commands share: how they are run, what they say of wrong usage,
+// progress, load and prompts.
 package command
 
 import (
@@ -5,6 +7,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/foresay/foresay/bench/replicated"
@@ -19,8 +22,29 @@ type Streams struct {
 // A Program is one run of the command line.
 type Program struct {
 	Streams
+	// Args is the command line, without the program's own name.
+	Args []string
 	// Began says that the command line has been understood and a command is at work.
 	Began bool
+
+	misused map[*cobra.Command]func(error) error
+}
+
+// OnMisuse has f handle an error for which c does not begin, as its command line is wrong. The
+// program ends with the error that f returns.
+func (p *Program) OnMisuse(c *cobra.Command, f func(error) error) {
+	if p.misused == nil {
+		p.misused = map[*cobra.Command]func(error) error{}
+	}
+	p.misused[c] = f
+}
+
+// Misused returns the error with which the program ends that could not begin c.
+func (p *Program) Misused(c *cobra.Command, err error) error {
+	if f := p.misused[c]; f != nil {
+		return f(err)
+	}
+	return err
 }
 
 // CodeUnknown is the exit code of a change of which nobody could tell what became of it.

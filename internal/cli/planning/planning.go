@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/foresay/foresay/internal/cli/command"
+	"github.com/foresay/foresay/internal/nearest"
 	"github.com/foresay/foresay/wan"
 )
 
@@ -150,4 +151,53 @@ func Escaped(s string) string {
 	// A buffer takes everything.
 	_ = xml.EscapeText(&b, []byte(s))
 	return b.String()
+}
+
+// Verdict is an error if bad, where what --check measured is too far from what the model says, has
+// anything: it names the first of them.
+func Verdict(verb string, bad []string) error {
+	if len(bad) == 0 {
+		return nil
+	}
+	if more := len(bad) - 5; more > 0 {
+		bad = append(bad[:5], fmt.Sprintf("and %d more", more))
+	}
+	return fmt.Errorf("%s: --check: what was measured is not what the model says: %s", verb, strings.Join(bad, "; "))
+}
+
+// Systems returns the floor, and the protocols that --protocol asks for: all that are known, if it
+// does not ask.
+func Systems[S ~string](verb string, asked []string, known []S, floor S) ([]S, error) {
+	out := []S{floor}
+	for _, name := range asked {
+		s, err := System(verb, strings.TrimSpace(name), known)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	if len(out) == 1 {
+		out = append(out, known...)
+	}
+	return out, nil
+}
+
+// System understands the name of a protocol that the model knows.
+func System[S ~string](verb, name string, known []S) (S, error) {
+	if slices.Contains(known, S(name)) {
+		return S(name), nil
+	}
+	names := Names(known)
+	return "", command.Usagef("%s: --protocol: unknown protocol %q (want %s%s)", verb, name,
+		strings.Join(names, ", "), nearest.Hint(name, names))
+}
+
+// Names returns the names of systems.
+func Names[S ~string](systems []S) (names []string) {
+	for _, s := range systems {
+		names = append(names, string(s))
+	}
+	return names
 }

@@ -15,17 +15,14 @@ import (
 	"github.com/foresay/foresay/smr/service"
 )
 
-type smrBenchFlags struct {
+type benchFlags struct {
 	clientFlags
-	loop       command.ClosedLoop
-	valueBytes int
-	keys       int
-	reads      int
-	ack        AckFlag
+	loop command.ClosedLoop
+	ack  AckFlag
 }
 
 func (p *program) benchCommand() *cobra.Command {
-	f := smrBenchFlags{loop: command.ClosedLoop{Name: "smr bench"}, ack: AckFlag(smr.AckExecuted)}
+	f := benchFlags{loop: command.ClosedLoop{Name: "smr bench", ValueBytes: 16, Keys: 1000}, ack: AckFlag(smr.AckExecuted)}
 	c := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure a service: throughput and latency of a closed loop",
@@ -38,29 +35,21 @@ func (p *program) benchCommand() *cobra.Command {
 				return err
 			}
 			return p.withLastingClient(c.Context(), &f.clientFlags, func(ctx context.Context, client *service.Client) error {
-				return p.smrBench(ctx, client, &f)
+				return p.bench(ctx, client, &f)
 			})
 		},
 	}
 	flags := c.Flags()
 	f.add(flags)
-	f.loop.Add(flags)
-	flags.IntVar(&f.valueBytes, "value-bytes", 16, "the size of values")
-	flags.IntVar(&f.keys, "keys", 1000, "how many keys")
-	flags.IntVar(&f.reads, "reads", 0, "how many percent of the calls are reads")
+	f.loop.Add(flags, "how many percent of the calls are reads")
 	flags.Var(&f.ack, "ack", "when a write is done: durable, its position is fixed; ordered, also before all later "+
 		"calls; executed")
 	return c
 }
 
-func (f *smrBenchFlags) validate() error {
-	switch {
-	case f.valueBytes < 0 || f.valueBytes > service.MaxValueBytes:
-		return command.Usagef("smr bench: --value-bytes is %d; want 0 to %d", f.valueBytes, service.MaxValueBytes)
-	case f.keys < 1:
-		return command.Usagef("smr bench: --keys is %d; want 1 or more", f.keys)
-	case f.reads < 0 || f.reads > 100:
-		return command.Usagef("smr bench: --reads is %d; want 0 to 100", f.reads)
+func (f *benchFlags) validate() error {
+	if err := f.loop.ValidateValues(service.MaxValueBytes); err != nil {
+		return err
 	}
 	return f.loop.Validate()
 }
@@ -81,7 +70,7 @@ func (a *AckFlag) Set(s string) error {
 	return errors.New("durable, ordered or executed")
 }
 
-func (p *program) smrBench(ctx context.Context, c *service.Client, f *smrBenchFlags) error {
+func (p *program) bench(ctx context.Context, c *service.Client, f *benchFlags) error {
 	// The first call finds the leader, and tells early if there is none.
 	first, cancel := context.WithTimeout(ctx, f.timeout)
 	_, err := c.Put(first, "bench/0", nil)
@@ -92,14 +81,14 @@ func (p *program) smrBench(ctx context.Context, c *service.Client, f *smrBenchFl
 	f.loop.Timeout = f.timeout
 	f.loop.Kinds = []string{"write, " + f.ack.String(), "read"}
 	f.loop.Call = func(ctx context.Context, _ int, random *rand.Rand) (int, time.Time, error) {
-		key := fmt.Appendf(nil, "bench/%d", random.IntN(f.keys))
-		if random.IntN(100) < f.reads {
+		key := fmt.Appendf(nil, "bench/%d", random.IntN(f.loop.Keys))
+		if random.IntN(100) < f.loop.Reads {
 			began := time.Now()
 			_, err := c.Read(ctx, kv.Get(key))
 			return 1, began, err
 		}
 		call := smr.Call{Kind: smr.Propose, Ack: smr.Ack(f.ack),
-			Command: kv.Put(key, command.BenchValue(random, f.valueBytes))}
+			Command: kv.Put(key, command.BenchValue(random, f.loop.ValueBytes))}
 		if call.Ack == smr.AckExecuted {
 			call.Kind = smr.Execute
 		}

@@ -42,7 +42,7 @@ a service each. Nothing is held of a file but what is being worked on.
 
 docs/analyze.md says how to collect traces and how to read the tables.`,
 		Args: cobra.ArbitraryArgs,
-		RunE: func(c *cobra.Command, args []string) error { return p.runAnalyze(c.Context(), f, args) },
+		RunE: func(c *cobra.Command, args []string) error { return p.analyze(c.Context(), f, args) },
 	}
 	flags := c.Flags()
 	flags.StringVar(&f.options.Entry, "method", "",
@@ -91,7 +91,7 @@ func (f *analyzeFlags) check(files []string) error {
 	return nil
 }
 
-func (p *program) runAnalyze(ctx context.Context, f analyzeFlags, files []string) error {
+func (p *program) analyze(ctx context.Context, f analyzeFlags, files []string) error {
 	if err := f.check(files); err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func (p *program) dashCommand() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(c *cobra.Command, args []string) error { return p.runDash(c.Context(), args, f) },
+		RunE: func(c *cobra.Command, args []string) error { return p.dash(c.Context(), args, f) },
 	}
 	flags := c.Flags()
 	f.PageFlags.Add(flags)
@@ -46,7 +46,7 @@ func (p *program) dashCommand() *cobra.Command {
 	return c
 }
 
-func (p *program) runDash(ctx context.Context, args []string, f dashFlags) error {
+func (p *program) dash(ctx context.Context, args []string, f dashFlags) error {
 	cfg := dash.RelayConfig{Logger: slog.New(slog.NewTextHandler(p.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))}
 	if !f.readOnly {
 		cfg.Authorize = func(*http.Request) error { return nil } // the services decide

@@ -59,7 +59,7 @@ users change their minds often, and predictions are wrong.`,
 			if f.dash {
 				return p.runLiveDemo(c.Context(), f)
 			}
-			return p.runDemo(c.Context(), f)
+			return p.demo(c.Context(), f)
 		},
 	}
 	flags := c.Flags()
@@ -86,7 +86,7 @@ func (f *demoFlags) check(given func(name string) bool) error {
 	return nil
 }
 
-func (p *program) runDemo(ctx context.Context, f demoFlags) error {
+func (p *program) demo(ctx context.Context, f demoFlags) error {
 	var svg *os.File
 	if f.svg != "" {
 		var err error

@@ -3,13 +3,18 @@ package speccmd
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
+	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -39,7 +44,7 @@ ADDR is where the service has its debug page, HOST:PORT or a URL; the report is 
 
 docs/report.md says how to read it.`,
 		Args: cobra.ArbitraryArgs,
-		RunE: func(c *cobra.Command, args []string) error { return p.runReport(c.Context(), f, args) },
+		RunE: func(c *cobra.Command, args []string) error { return p.report(c.Context(), f, args) },
 	}
 	flags := c.Flags()
 	flags.BoolVar(&f.json, "json", false, "write the report as JSON; with --watch one report a line")
@@ -50,7 +55,7 @@ docs/report.md says how to read it.`,
 	return c
 }
 
-func (p *program) runReport(ctx context.Context, f reportFlags, args []string) error {
+func (p *program) report(ctx context.Context, f reportFlags, args []string) error {
 	switch {
 	case len(args) != 1:
 		return command.Usagef("report: want one service or file, got %d", len(args))
@@ -67,16 +72,16 @@ func (p *program) runReport(ctx context.Context, f reportFlags, args []string) e
 		return command.Usagef("report: --watch is for services: %s does not change", args[0])
 	}
 	if f.watch {
-		return p.watchReport(ctx, f, s)
+		return p.watch(ctx, f, s)
 	}
 	data, r, err := s.read(ctx)
 	if err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
-	return p.showReport(f, data, r)
+	return p.show(f, data, r)
 }
 
-func (p *program) showReport(f reportFlags, data []byte, r *observe.Report) error {
+func (p *program) show(f reportFlags, data []byte, r *observe.Report) error {
 	if f.save != "" {
 		if err := os.WriteFile(f.save, data, 0o644); err != nil {
 			return fmt.Errorf("report: --save: %w", err)
@@ -91,9 +96,9 @@ func (p *program) showReport(f reportFlags, data []byte, r *observe.Report) erro
 	return r.WriteText(p.Out)
 }
 
-// watchReport shows the report time and again. A service that is away for a while is said to be,
+// watch shows the report time and again. A service that is away for a while is said to be,
 // and asked again.
-func (p *program) watchReport(ctx context.Context, f reportFlags, s *reportSource) error {
+func (p *program) watch(ctx context.Context, f reportFlags, s *reportSource) error {
 	tick := time.NewTicker(f.every)
 	defer tick.Stop()
 	failing := false
@@ -136,7 +141,7 @@ func (p *program) showAgain(f reportFlags, first bool, data []byte, r *observe.R
 			return err
 		}
 	}
-	return p.showReport(f, data, r)
+	return p.show(f, data, r)
 }
 
 // reportSource is where reports come from.
@@ -162,7 +167,7 @@ func (p *program) reportSource(arg string, timeout time.Duration) (*reportSource
 		return nil, fmt.Errorf("report: %s is a directory", arg)
 	case err == nil:
 		return &reportSource{name: arg, read: func(context.Context) ([]byte, *observe.Report, error) {
-			return readReportFile(arg)
+			return readFile(arg)
 		}}, nil
 	case splitErr == nil && port != "":
 		return reportService("http://"+withHost(arg), timeout)
@@ -180,7 +185,7 @@ func withHost(address string) string {
 	return address
 }
 
-func readReportFile(name string) ([]byte, *observe.Report, error) {
+func readFile(name string) ([]byte, *observe.Report, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, nil, err
@@ -197,4 +202,156 @@ func firstLine(text []byte) string {
 		line = append(line[:most:most], "..."...)
 	}
 	return strings.Map(harmless, strings.ToValidUTF8(string(line), "?"))
+}
+
+const (
+	// debugPath is where services have their debug page.
+	debugPath = "/debug/foresay/"
+	// maxReportBytes bounds what is read of a report: of the most that a Collector keeps it is a
+	// tenth.
+	maxReportBytes = 16 << 20
+)
+
+// errAway is what a service's report fails with that may be there later.
+var errAway = errors.New("no answer")
+
+// readReport reads a report and checks that it is one.
+func readReport(name string, from io.Reader) ([]byte, *observe.Report, error) {
+	data, err := io.ReadAll(io.LimitReader(from, maxReportBytes+1))
+	switch {
+	case err != nil:
+		return nil, nil, fmt.Errorf("%s: %w", name, err)
+	case len(data) > maxReportBytes:
+		return nil, nil, fmt.Errorf("%s: larger than %d MiB", name, maxReportBytes>>20)
+	case len(bytes.TrimSpace(data)) == 0:
+		return nil, nil, fmt.Errorf("%s: the input is empty", name)
+	}
+	if trimmed := bytes.TrimSpace(data); trimmed[0] != '{' && json.Valid(trimmed) {
+		return nil, nil, fmt.Errorf("%s: not a report: want a JSON object", name)
+	}
+	// A later schema may have other types: look at the number alone first.
+	var head struct {
+		Schema *int `json:"schema"`
+	}
+	if err := json.Unmarshal(data, &head); err != nil {
+		return nil, nil, fmt.Errorf("%s: not a report of foresay: %s", name, jsonProblem(data, err))
+	}
+	switch {
+	case head.Schema == nil:
+		return nil, nil, fmt.Errorf("%s: not a report of foresay: field \"schema\" is missing", name)
+	case *head.Schema > observe.Schema:
+		return nil, nil, fmt.Errorf("%s: the report has schema %d; this program knows up to %d, take a newer one", name,
+			*head.Schema, observe.Schema)
+	case *head.Schema < 1:
+		return nil, nil, fmt.Errorf("%s: the report has schema %d; want 1 to %d", name, *head.Schema, observe.Schema)
+	}
+	r := new(observe.Report)
+	if err := json.Unmarshal(data, r); err != nil {
+		return nil, nil, fmt.Errorf("%s: not a report of foresay: %s", name, jsonProblem(data, err))
+	}
+	return data, r, nil
+}
+
+// jsonProblem says what is wrong with JSON, and in which line.
+func jsonProblem(data []byte, err error) string {
+	offset, problem := int64(-1), err.Error()
+	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
+		offset = syntax.Offset
+	}
+	if kind := (*json.UnmarshalTypeError)(nil); errors.As(err, &kind) {
+		offset = kind.Offset
+		problem = fmt.Sprintf("field %q cannot be a JSON %s", kind.Field, kind.Value)
+	}
+	if offset < 0 {
+		return problem
+	}
+	at := min(int(offset), len(data))
+	return fmt.Sprintf("line %d: %s", 1+bytes.Count(data[:at], []byte("\n")), problem)
+}
+
+// reportURL returns where a service's report is: at the URL itself if that names it, else below its
+// debug page.
+func reportURL(address string) (string, error) {
+	u, err := url.Parse(address)
+	switch {
+	case err != nil:
+		return "", err
+	case u.Scheme != "http" && u.Scheme != "https":
+		return "", fmt.Errorf("%s: want http or https, not %s", address, u.Scheme)
+	case u.Host == "":
+		return "", fmt.Errorf("%s: the host is missing", address)
+	}
+	const name = "report"
+	path := u.Path
+	switch {
+	case strings.HasSuffix(path, debugPath+name):
+	case strings.HasSuffix(path+"/", debugPath):
+		path = strings.TrimSuffix(path, "/") + "/" + name
+	default:
+		path = strings.TrimSuffix(path, "/") + debugPath + name
+	}
+	u.Path, u.RawPath = path, ""
+	return u.String(), nil
+}
+
+// reportService returns a service as a source of reports.
+func reportService(address string, timeout time.Duration) (*reportSource, error) {
+	at, err := reportURL(address)
+	if err != nil {
+		return nil, command.Usagef("report: %w", err)
+	}
+	client := &http.Client{Timeout: timeout}
+	return &reportSource{name: at, lasting: true, read: func(ctx context.Context) ([]byte, *observe.Report, error) {
+		return fetchReport(ctx, client, at)
+	}}, nil
+}
+
+func fetchReport(ctx context.Context, client *http.Client, at string) ([]byte, *observe.Report, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	req.Header.Set("Accept", "application/json")
+	res, err := client.Do(req)
+	if err != nil {
+		if plain := (*url.Error)(nil); errors.As(err, &plain) {
+			if plain.Timeout() {
+				return nil, nil, fmt.Errorf("%s: %w within %v", at, errAway, client.Timeout)
+			}
+			err = plain.Err
+		}
+		return nil, nil, fmt.Errorf("%s: %w: %w", at, errAway, err)
+	}
+	defer res.Body.Close()
+	switch {
+	case res.StatusCode == http.StatusNotFound:
+		return nil, nil, fmt.Errorf("%s: there is no report: %s; the service must serve dash.Handler with a Collector at %s",
+			at, said(res), debugPath)
+	case res.StatusCode >= http.StatusInternalServerError:
+		return nil, nil, fmt.Errorf("%s: %w but %s", at, errAway, said(res))
+	case res.StatusCode != http.StatusOK:
+		return nil, nil, fmt.Errorf("%s: %s", at, said(res))
+	}
+	data, r, err := readReport(at, res.Body)
+	if away := net.Error(nil); errors.As(err, &away) || errors.Is(err, io.ErrUnexpectedEOF) && data == nil {
+		err = fmt.Errorf("%w: %w", errAway, err)
+	}
+	return data, r, err
+}
+
+// said returns the status and the first line of an answer that is no report.
+func said(res *http.Response) string {
+	text, _ := io.ReadAll(io.LimitReader(res.Body, 1<<10)) // what can be read will do
+	if line := firstLine(text); line != "" {
+		return res.Status + ": " + line
+	}
+	return res.Status
+}
+
+// harmless keeps what others wrote from doing things to a terminal.
+func harmless(r rune) rune {
+	if !unicode.IsPrint(r) {
+		return '?'
+	}
+	return r
 }

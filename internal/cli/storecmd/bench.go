@@ -17,16 +17,13 @@ import (
 	"github.com/foresay/foresay/store/storeservice"
 )
 
-type storeBenchFlags struct {
-	storeFlags
-	loop       command.ClosedLoop
-	mode       string
-	level      string
-	valueBytes int
-	keys       int
-	access     int // keys of a transaction
-	reads      int // percent
-	puts       int // percent
+type benchFlags struct {
+	clientFlags
+	loop   command.ClosedLoop
+	mode   string
+	level  string
+	access int // keys of a transaction
+	puts   int // percent
 }
 
 // Kinds of transactions.
@@ -37,7 +34,8 @@ const (
 )
 
 func (p *program) benchCommand() *cobra.Command {
-	f := storeBenchFlags{loop: command.ClosedLoop{Name: "store bench", Kinds: []string{"change", "read", "put"}}}
+	f := benchFlags{loop: command.ClosedLoop{Name: "store bench", Kinds: []string{"change", "read", "put"},
+		ValueBytes: 100, Keys: 100_000}}
 	c := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure a store: throughput and latency of a closed loop",
@@ -60,24 +58,21 @@ With --every 1s it shows each second, for a look at what a site's absence or ret
 			if err := f.validate(); err != nil {
 				return err
 			}
-			return p.withStore(&f.storeFlags, func(conn *storeservice.Client) error {
+			return p.withClient(&f.clientFlags, func(conn *storeservice.Client) error {
 				txns, err := conn.Transactions(mode, 0)
 				if err != nil {
 					return err
 				}
-				return p.storeBench(c.Context(), txns, &f, opts)
+				return p.bench(c.Context(), txns, &f, opts)
 			})
 		},
 	}
 	flags := c.Flags()
 	f.add(flags, 30*time.Second)
-	f.loop.Add(flags)
+	f.loop.Add(flags, "how many percent of the transactions only read")
 	flags.StringVar(&f.mode, "mode", client.Spec.String(), "how reads are waited for, as in 'store txn'")
 	addLevel(flags, &f.level)
-	flags.IntVar(&f.valueBytes, "value-bytes", 100, "the size of values")
-	flags.IntVar(&f.keys, "keys", 100_000, "how many keys")
 	flags.IntVar(&f.access, "access", 1, "how many keys a transaction is about")
-	flags.IntVar(&f.reads, "reads", 0, "how many percent of the transactions only read")
 	flags.IntVar(&f.puts, "puts", 0, "how many percent of the transactions only write")
 	return c
 }
@@ -102,23 +97,21 @@ func levelOption(name, level string) ([]client.Option, error) {
 	return []client.Option{l}, nil
 }
 
-func (f *storeBenchFlags) validate() error {
-	switch {
-	case f.keys < 1:
-		return command.Usagef("store bench: --keys is %d; want 1 or more", f.keys)
-	case f.access < 1 || f.access > min(store.MaxAccesses/2, f.keys):
-		return command.Usagef("store bench: --access is %d; want 1 to %d", f.access, min(store.MaxAccesses/2, f.keys))
-	case f.valueBytes < 0 || f.valueBytes > store.MaxTxnBytes/2/f.access:
-		return command.Usagef("store bench: --value-bytes is %d; want 0 to %d", f.valueBytes, store.MaxTxnBytes/2/f.access)
-	case f.reads < 0 || f.reads > 100:
-		return command.Usagef("store bench: --reads is %d; want 0 to 100", f.reads)
-	case f.puts < 0 || f.puts > 100-f.reads:
-		return command.Usagef("store bench: --puts is %d; want 0 to %d, which --reads leaves", f.puts, 100-f.reads)
+func (f *benchFlags) validate() error {
+	if err := f.loop.Validate(); err != nil {
+		return err
 	}
-	return f.loop.Validate()
+	left := 100 - f.loop.Reads
+	switch most := min(store.MaxAccesses/2, f.loop.Keys); {
+	case f.access < 1 || f.access > most:
+		return command.Usagef("store bench: --access is %d; want 1 to %d", f.access, most)
+	case f.puts < 0 || f.puts > left:
+		return command.Usagef("store bench: --puts is %d; want 0 to %d, which --reads leaves", f.puts, left)
+	}
+	return f.loop.ValidateValues(store.MaxTxnBytes / 2 / f.access)
 }
 
-func (p *program) storeBench(ctx context.Context, txns *client.Client, f *storeBenchFlags, opts []client.Option) error {
+func (p *program) bench(ctx context.Context, txns *client.Client, f *benchFlags, opts []client.Option) error {
 	f.loop.Timeout = f.timeout
 	// The first transaction tells early if the store is not there, or does not have the level.
 	first, cancel := context.WithTimeout(ctx, f.timeout)
@@ -131,13 +124,13 @@ func (p *program) storeBench(ctx context.Context, txns *client.Client, f *storeB
 		keys := f.some(random)
 		var value []byte
 		switch percent := random.IntN(100); {
-		case percent < f.reads:
+		case percent < f.loop.Reads:
 			kind = benchRead
-		case percent < f.reads+f.puts:
+		case percent < f.loop.Reads+f.puts:
 			kind = benchPut
 		}
 		if kind != benchRead {
-			value = command.BenchValue(random, f.valueBytes)
+			value = command.BenchValue(random, f.loop.ValueBytes)
 		}
 		began = time.Now()
 		err = txns.Txn(ctx, func(ctx context.Context, tx *client.Tx) error {
@@ -159,18 +152,18 @@ func (p *program) storeBench(ctx context.Context, txns *client.Client, f *storeB
 			}
 			return nil
 		}, opts...)
-		return kind, began, storeFailure(err)
+		return kind, began, outcomeError(err)
 	}
 	return p.LoadTest(ctx, &f.loop, f.json)
 }
 
-// storeFailure returns what a transaction came to if it is not committed, without its name: what is
+// outcomeError returns what a transaction came to if it is not committed, without its name: what is
 // alike is counted together.
-func storeFailure(err error) error {
+func outcomeError(err error) error {
 	if err == nil {
 		return nil
 	}
-	out := NewStoreOutcome(nil, err)
+	out := newOutcome(nil, err)
 	switch {
 	case out.Reason != "":
 		return fmt.Errorf("%s: %s", out.Outcome, out.Reason)
@@ -187,11 +180,11 @@ func storeFailure(err error) error {
 }
 
 // some returns the keys of a transaction, each once.
-func (f *storeBenchFlags) some(random *rand.Rand) []string {
+func (f *benchFlags) some(random *rand.Rand) []string {
 	taken := make(map[int]bool, f.access)
 	keys := make([]string, 0, f.access)
 	for len(keys) < f.access {
-		if k := random.IntN(f.keys); !taken[k] {
+		if k := random.IntN(f.loop.Keys); !taken[k] {
 			taken[k] = true
 			keys = append(keys, fmt.Sprintf("bench/%d", k))
 		}

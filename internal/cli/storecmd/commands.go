@@ -88,27 +88,29 @@ const (
 	codeAborted = 5
 )
 
-// storeFlags say how a command reaches a store, and how long it waits for it.
-type storeFlags struct {
+// clientFlags say how a command reaches a store, and how long it waits for it.
+type clientFlags struct {
 	client  string
 	site    string
 	timeout time.Duration
 	json    bool
 }
 
-func (f *storeFlags) add(flags *pflag.FlagSet, timeout time.Duration) {
+func (f *clientFlags) add(flags *pflag.FlagSet, timeout time.Duration) {
 	flags.StringVar(&f.client, "client", "", "the clients' `file`, such as init and dev make it")
 	flags.StringVar(&f.site, "site", "", "be at this `site`: the clients' file says how machines are reached from there")
 	flags.DurationVar(&f.timeout, "timeout", timeout, "how long to wait for the store")
 	flags.BoolVar(&f.json, "json", false, "write JSON")
 }
 
-// withStore runs do with a client of the store.
-func (p *program) withStore(f *storeFlags, do func(*storeservice.Client) error) error {
-	return p.withStoreBy(f, storeservice.ClientOptions{}, do)
+// withClient runs do with a client of the store.
+func (p *program) withClient(f *clientFlags, do func(*storeservice.Client) error) error {
+	return p.withClientBy(f, storeservice.ClientOptions{}, do)
 }
 
-func (p *program) withStoreBy(f *storeFlags, o storeservice.ClientOptions, do func(*storeservice.Client) error) error {
+func (p *program) withClientBy(
+	f *clientFlags, o storeservice.ClientOptions, do func(*storeservice.Client) error,
+) error {
 	switch {
 	case f.timeout <= 0:
 		return command.Usagef("store: --timeout is %v; want more than 0", f.timeout)
@@ -130,9 +132,9 @@ func (p *program) withStoreBy(f *storeFlags, o storeservice.ClientOptions, do fu
 	return do(c)
 }
 
-// storeVerdict returns in a word what a transaction's error, or none, says of it, and the exit
+// verdict returns in a word what a transaction's error, or none, says of it, and the exit
 // code.
-func storeVerdict(err error) (word string, code int) {
+func verdict(err error) (word string, code int) {
 	switch {
 	case err == nil:
 		return "committed", 0
@@ -188,6 +190,6 @@ func failure(err error) error {
 	if err == nil {
 		return nil
 	}
-	_, code := storeVerdict(err)
+	_, code := verdict(err)
 	return command.ExitError{Code: code, Err: fmt.Errorf("store txn: %s", plain(err))}
 }

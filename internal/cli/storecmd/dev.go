@@ -17,7 +17,7 @@ import (
 	"github.com/foresay/foresay/wan"
 )
 
-type storeDevFlags struct {
+type devFlags struct {
 	command.DevFlags
 	wan      string
 	protocol string
@@ -29,7 +29,7 @@ type storeDevFlags struct {
 }
 
 func (p *program) devCommand() *cobra.Command {
-	var f storeDevFlags
+	var f devFlags
 	c := &cobra.Command{
 		Use:   "dev",
 		Short: "Run a whole store in this process, over a wide-area network",
@@ -42,7 +42,7 @@ On a terminal it asks for commands: put, get, begin, status, kill, restart, cut,
 'help' explains them. With --script it takes them from a file, one a line, and ends. Else it runs
 until it is interrupted.`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return p.runStoreDev(c.Context(), f) },
+		RunE: func(c *cobra.Command, _ []string) error { return p.runDev(c.Context(), f) },
 	}
 	flags := c.Flags()
 	addProtocol(flags, &f.protocol, &f.mode, &f.order)
@@ -56,7 +56,7 @@ until it is interrupted.`,
 }
 
 // options returns the store that the flags ask for, and the network's name.
-func (f *storeDevFlags) options() (o storeservice.ClusterOptions, network string, err error) {
+func (f *devFlags) options() (o storeservice.ClusterOptions, network string, err error) {
 	o = storeservice.ClusterOptions{Shards: f.shards, Protocol: f.protocol, Mode: f.mode, Order: f.order}
 	if f.shards < 1 || f.shards > 64 {
 		return o, "", command.Usagef("store dev: --shards is %d; want 1 to 64", f.shards)
@@ -89,7 +89,7 @@ func (f *storeDevFlags) options() (o storeservice.ClusterOptions, network string
 	return o, network, nil
 }
 
-func (p *program) runStoreDev(ctx context.Context, f storeDevFlags) error {
+func (p *program) runDev(ctx context.Context, f devFlags) error {
 	o, network, err := f.options()
 	if err != nil {
 		return err
@@ -106,22 +106,22 @@ func (p *program) runStoreDev(ctx context.Context, f storeDevFlags) error {
 		fmt.Fprintf(p.Out, "elsewhere: foresay store txn put greeting hello --explain --client %s\n", file)
 		fmt.Fprintf(p.Out, "           foresay store txn get greeting --explain --site %s --client %s\n",
 			o.Sites[len(o.Sites)-1], file)
-		d := &storeDev{cluster: cluster, at: cmp.Or(wan.Site(f.site), o.Sites[0])}
-		flags := &storeFlags{client: file, timeout: command.DevPatience}
-		d.storePrompt = &storePrompt{storeTxns: &storeTxns{p: p, flags: flags}, more: d.verbs()}
+		d := &dev{cluster: cluster, at: cmp.Or(wan.Site(f.site), o.Sites[0])}
+		flags := &clientFlags{client: file, timeout: command.DevPatience}
+		d.prompt = &prompt{txns: &txns{p: p, flags: flags}, more: d.verbs()}
 		return d, nil
 	})
 }
 
-// storeDev is a store that somebody plays with.
-type storeDev struct {
-	*storePrompt
+// dev is a store that somebody plays with.
+type dev struct {
+	*prompt
 	cluster *storeservice.Cluster
 	at      wan.Site // where commands are given
 }
 
 // Use implements command.DevCluster: it carries out commands, if there are any.
-func (d *storeDev) Use(ctx context.Context, run command.DevRun) error {
+func (d *dev) Use(ctx context.Context, run command.DevRun) error {
 	if err := d.goTo(d.at); err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (d *storeDev) Use(ctx context.Context, run command.DevRun) error {
 }
 
 // Close implements command.DevCluster.
-func (d *storeDev) Close() error {
+func (d *dev) Close() error {
 	if d.conn != nil {
 		d.conn.Close()
 	}
@@ -147,7 +147,7 @@ func (d *storeDev) Close() error {
 }
 
 // goTo gives commands at a site from now on.
-func (d *storeDev) goTo(site wan.Site) error {
+func (d *dev) goTo(site wan.Site) error {
 	c, err := d.cluster.Dial(site)
 	if err != nil {
 		return err
@@ -164,9 +164,9 @@ func (d *storeDev) goTo(site wan.Site) error {
 }
 
 // wait waits until all machines that run take part.
-func (d *storeDev) wait(ctx context.Context) error {
+func (d *dev) wait(ctx context.Context) error {
 	return command.AwaitDev(ctx, func(ctx context.Context) (missing, err error) {
-		look, cancel := context.WithTimeout(ctx, storeStatusWithin)
+		look, cancel := context.WithTimeout(ctx, statusWithin)
 		defer cancel()
 		statuses := d.conn.Status(look)
 		statuses = slices.DeleteFunc(statuses, func(s storeservice.Status) bool { return !d.runs(s.Machine) })
@@ -177,14 +177,14 @@ func (d *storeDev) wait(ctx context.Context) error {
 	})
 }
 
-func (d *storeDev) runs(machine string) bool {
+func (d *dev) runs(machine string) bool {
 	return slices.ContainsFunc(d.cluster.Places(), func(p storeservice.Place) bool {
 		return p.Machine == machine && p.Running
 	})
 }
 
 // verbs are the commands that are about the cluster.
-func (d *storeDev) verbs() []command.Verb {
+func (d *dev) verbs() []command.Verb {
 	nodes := command.Nodes{
 		Noun: "machine", Arg: "MACHINE",
 		Stop: d.cluster.Stop, Start: d.cluster.Start, Lose: d.cluster.Lose, Cut: d.cluster.Cut, Runs: d.runs,
@@ -211,7 +211,7 @@ func (d *storeDev) verbs() []command.Verb {
 }
 
 // change has the store go on with other sites, and gives commands to those.
-func (d *storeDev) change(ctx context.Context, change func(context.Context) error) error {
+func (d *dev) change(ctx context.Context, change func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, command.DevPatience)
 	defer cancel()
 	if err := change(ctx); err != nil {
@@ -221,7 +221,7 @@ func (d *storeDev) change(ctx context.Context, change func(context.Context) erro
 }
 
 // writePlaces shows which machines run.
-func (d *storeDev) writePlaces() {
+func (d *dev) writePlaces() {
 	for _, p := range d.cluster.Places() {
 		state := "runs"
 		switch {

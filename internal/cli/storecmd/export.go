@@ -21,7 +21,7 @@ import (
 )
 
 type exportFlags struct {
-	storeFlags
+	clientFlags
 	at  string
 	out string
 }
@@ -42,7 +42,7 @@ If it is interrupted, the same command goes on with the same snapshot, for up to
 			if err != nil {
 				return err
 			}
-			return p.withStore(&f.storeFlags, func(conn *storeservice.Client) error {
+			return p.withClient(&f.clientFlags, func(conn *storeservice.Client) error {
 				return p.export(c.Context(), &f, at, conn)
 			})
 		},

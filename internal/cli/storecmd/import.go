@@ -24,7 +24,7 @@ import (
 )
 
 type importFlags struct {
-	storeFlags
+	clientFlags
 	file     string
 	progress string
 	clients  int
@@ -51,7 +51,7 @@ How far it is stands in a file beside it: if it is interrupted, the same command
 			if err != nil {
 				return fmt.Errorf("store import: %w", err)
 			}
-			return p.withStoreBy(&f.storeFlags, storeservice.ClientOptions{RoundTrip: loadPatience},
+			return p.withClientBy(&f.clientFlags, storeservice.ClientOptions{RoundTrip: loadPatience},
 				func(conn *storeservice.Client) error { return p.importAll(c.Context(), &f, checked, conn) })
 		},
 	}

@@ -19,12 +19,12 @@ type liveTxn struct {
 }
 
 type liveStep struct {
-	op     storeOp
+	op     op
 	answer chan<- liveAnswer // has room for one
 }
 
 type liveAnswer struct {
-	read *storeRead
+	read *read
 	err  error
 }
 
@@ -51,9 +51,9 @@ func (l *liveTxn) run(ctx context.Context, tx *client.Tx) error {
 				return nil
 			}
 			stepCtx, cancel := context.WithTimeout(ctx, l.timeout)
-			read, err := step.op.run(stepCtx, tx)
+			got, err := step.op.run(stepCtx, tx)
 			cancel()
-			step.answer <- liveAnswer{read, err}
+			step.answer <- liveAnswer{got, err}
 			if err != nil {
 				return err
 			}
@@ -62,10 +62,10 @@ func (l *liveTxn) run(ctx context.Context, tx *client.Tx) error {
 }
 
 // do carries out a command. An error ends the transaction, without any effect.
-func (l *liveTxn) do(op storeOp) (*storeRead, error) {
+func (l *liveTxn) do(o op) (*read, error) {
 	answer := make(chan liveAnswer, 1)
 	select {
-	case l.steps <- liveStep{op, answer}:
+	case l.steps <- liveStep{o, answer}:
 	case err := <-l.done:
 		return nil, errors.Join(err, errLiveEnded)
 	}

@@ -97,7 +97,7 @@ func inPlace(t *testing.T, f func(*testing.T, *onePlace, *client.Client)) {
 
 func TestLiveTransactions(t *testing.T) {
 	inPlace(t, func(t *testing.T, m *onePlace, c *client.Client) {
-		op := func(l *liveTxn, line, want string) {
+		do := func(l *liveTxn, line, want string) {
 			t.Helper()
 			words, err := command.SplitWords(line)
 			if err != nil {
@@ -113,12 +113,12 @@ func TestLiveTransactions(t *testing.T) {
 			}
 		}
 		one := beginLive(t.Context(), c, time.Second)
-		op(one, "get a", "a is not there")
-		op(one, "put a 1", "")
-		op(one, "get a", "a = 1")
+		do(one, "get a", "a is not there")
+		do(one, "put a 1", "")
+		do(one, "get a", "a = 1")
 		other := beginLive(t.Context(), c, time.Second)
-		op(other, "get a", "a is not there")
-		op(other, "put a 2", "")
+		do(other, "get a", "a is not there")
+		do(other, "put a 2", "")
 		if err := one.commit(); err != nil {
 			t.Error(err)
 		}
@@ -128,12 +128,12 @@ func TestLiveTransactions(t *testing.T) {
 			t.Errorf("the second one that read a was not there ended with %v", err)
 		}
 		dropped := beginLive(t.Context(), c, time.Second)
-		op(dropped, "put a 3", "")
+		do(dropped, "put a 3", "")
 		dropped.abort()
 		last := beginLive(t.Context(), c, time.Second)
-		op(last, "get a", "a = 1")
+		do(last, "get a", "a = 1")
 		time.Sleep(time.Hour) // who thinks is not interrupted
-		op(last, "delete a", "")
+		do(last, "delete a", "")
 		if err := last.commit(); err != nil {
 			t.Error(err)
 		}
@@ -143,12 +143,12 @@ func TestLiveTransactions(t *testing.T) {
 		m.mu.Unlock()
 		start := time.Now()
 		silent := beginLive(t.Context(), c, time.Second)
-		if _, err := silent.do(storeOp{Name: "get", Key: "a"}); !errors.Is(err, context.DeadlineExceeded) ||
+		if _, err := silent.do(op{Name: "get", Key: "a"}); !errors.Is(err, context.DeadlineExceeded) ||
 			time.Since(start) != time.Second {
 			t.Errorf("a read that is not answered ended with %v after %v", err, time.Since(start))
 		}
 		silent = beginLive(t.Context(), c, time.Second)
-		op(silent, "put a 4", "")
+		do(silent, "put a 4", "")
 		if err := silent.commit(); !errors.As(err, new(*client.UnknownError)) {
 			t.Errorf("a commit that is not answered ended with %v", err)
 		}
@@ -160,7 +160,7 @@ func TestPrompt(t *testing.T) {
 	inPlace(t, func(t *testing.T, _ *onePlace, c *client.Client) {
 		var out strings.Builder
 		p := &program{&command.Program{Streams: command.Streams{Out: &out, Err: &out}}}
-		s := &storePrompt{storeTxns: &storeTxns{p: p, txns: c, flags: &storeFlags{timeout: time.Second}}}
+		s := &prompt{txns: &txns{p: p, client: c, flags: &clientFlags{timeout: time.Second}}}
 		in := strings.NewReader("put a \"two words\"\nget a\n\njump\nget\ncommit\nmode fast\nhelp\nquit\nput a 3\n")
 		if err := s.commands(t.Context(), in, true); err != nil {
 			t.Fatal(err)
@@ -190,44 +190,44 @@ func TestOutcomes(t *testing.T) {
 	for _, tc := range []struct {
 		err  error
 		code int
-		json storeOutcome
+		json outcome
 	}{
-		{nil, 0, storeOutcome{Outcome: "committed"}},
+		{nil, 0, outcome{Outcome: "committed"}},
 		{
 			&client.AbortedError{Reason: store.Locked, Attempts: 2}, codeAborted,
-			storeOutcome{Outcome: "aborted", Reason: "locked", Error: "aborted: locked, after 2 attempts; it took no effect"},
+			outcome{Outcome: "aborted", Reason: "locked", Error: "aborted: locked, after 2 attempts; it took no effect"},
 		},
 		{
 			&client.UnknownError{Txn: txn, Sites: []string{"b"}}, command.CodeUnknown,
-			storeOutcome{
+			outcome{
 				Outcome: "unknown", Transaction: "7/f", MayCommit: true, Sites: []string{"b"},
 				Error: "unknown: transaction 7/f may have taken effect, or may yet, once; no vote of b",
 			},
 		},
 		{
 			&client.BlockedError{Txn: txn, Sites: []string{"b", "c"}}, codeBlocked,
-			storeOutcome{
+			outcome{
 				Outcome: "blocked", Transaction: "7/f", MayCommit: true, Sites: []string{"b", "c"},
 				Error: "blocked: transaction 7/f waits until one of these sites is back or fenced: b, c",
 			},
 		},
 		{
 			&client.UnavailableError{Key: "k", Sites: []string{"b", "c"}, Err: context.DeadlineExceeded}, 1,
-			storeOutcome{
+			outcome{
 				Outcome: "failed", Sites: []string{"b", "c"}, Key: "k",
 				Error: `client: read "k": too few sites answer, not b, c: context deadline exceeded; it took no effect`,
 			},
 		},
 		{
 			&client.RejectedError{Detail: "nothing was sent: b: no answer", Sites: []string{"b"}}, 1,
-			storeOutcome{Outcome: "failed", Sites: []string{"b"},
+			outcome{Outcome: "failed", Sites: []string{"b"},
 				Error: "client: the transaction was rejected: nothing was sent: b: no answer; it took no effect"},
 		},
 		{fmt.Errorf("read: %w", context.DeadlineExceeded), 1,
-			storeOutcome{Outcome: "failed", Error: "read: context deadline exceeded"}},
+			outcome{Outcome: "failed", Error: "read: context deadline exceeded"}},
 	} {
-		got := NewStoreOutcome(nil, tc.err)
-		tc.json.Reads = []storeRead{}
+		got := newOutcome(nil, tc.err)
+		tc.json.Reads = []read{}
 		if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", tc.json) {
 			t.Errorf("%v is %+v, want %+v", tc.err, got, tc.json)
 		}
@@ -253,7 +253,7 @@ func TestStoreFailures(t *testing.T) {
 			"failed: no answer from b, c"},
 		{&client.AbortedError{Reason: store.Locked}, "aborted: locked"},
 	} {
-		if got := storeFailure(tc.err); got == nil || got.Error() != tc.want {
+		if got := outcomeError(tc.err); got == nil || got.Error() != tc.want {
 			t.Errorf("%v is told as %q, want %q", tc.err, got, tc.want)
 		}
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 type loadFlags struct {
-	storeFlags
+	clientFlags
 	keys       uint64
 	from       uint64
 	valueBytes int
@@ -40,7 +40,7 @@ interrupted it says how to go on.`,
 			if err := f.check(); err != nil {
 				return err
 			}
-			return p.withStoreBy(&f.storeFlags, storeservice.ClientOptions{RoundTrip: loadPatience},
+			return p.withClientBy(&f.clientFlags, storeservice.ClientOptions{RoundTrip: loadPatience},
 				func(conn *storeservice.Client) error { return p.load(c.Context(), &f, conn) })
 		},
 	}
@@ -185,7 +185,7 @@ func (w *batchWriter) write(ctx context.Context, put func(tx *client.Tx) error) 
 		err := w.txns.Txn(attempt, func(_ context.Context, tx *client.Tx) error { return put(tx) })
 		cancel()
 		w.throttle.End(err == nil)
-		if _, code := storeVerdict(err); err == nil || code == 1 || time.Now().After(deadline) || ctx.Err() != nil {
+		if _, code := verdict(err); err == nil || code == 1 || time.Now().After(deadline) || ctx.Err() != nil {
 			return err
 		}
 	}

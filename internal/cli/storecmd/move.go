@@ -22,7 +22,7 @@ const (
 )
 
 func (p *program) moveCommand() *cobra.Command {
-	var f storeFlags
+	var f clientFlags
 	var partition int
 	var from, to string
 	c := &cobra.Command{
@@ -62,13 +62,13 @@ it takes a move back that is not done.
 			}
 			if from != "" { // the store's file is brought up to date: there is no need to warn that it is not
 				o := storeservice.ClientOptions{Logger: slog.New(slog.DiscardHandler)}
-				return p.withStoreBy(&f, o, func(client *storeservice.Client) error {
+				return p.withClientBy(&f, o, func(client *storeservice.Client) error {
 					ctx, cancel := context.WithTimeout(c.Context(), within)
 					defer cancel()
 					return p.moveCopy(ctx, client, f, partition, from, to)
 				})
 			}
-			return p.withStore(&f, func(client *storeservice.Client) error {
+			return p.withClient(&f, func(client *storeservice.Client) error {
 				ctx, cancel := context.WithTimeout(c.Context(), within)
 				defer cancel()
 				return p.move(ctx, client, partition, to, f.json)
@@ -123,7 +123,7 @@ type movedCopy struct {
 
 // moveCopy moves a partition's copy, and brings the store's file up to date.
 func (p *program) moveCopy(
-	ctx context.Context, c *storeservice.Client, f storeFlags, partition int, from, to string,
+	ctx context.Context, c *storeservice.Client, f clientFlags, partition int, from, to string,
 ) error {
 	say := p.Out
 	if f.json {

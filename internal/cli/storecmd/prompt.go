@@ -14,23 +14,23 @@ import (
 	"github.com/foresay/foresay/store/storeservice"
 )
 
-// A storePrompt carries out commands, one a line.
-type storePrompt struct {
-	*storeTxns
+// A prompt carries out commands, one a line.
+type prompt struct {
+	*txns
 	live *liveTxn
 	more []command.Verb // that others add
 }
 
-// prompt asks for commands until there are no more.
-func (t *storeTxns) prompt(ctx context.Context) error {
+// ask asks for commands until there are no more.
+func (t *txns) ask(ctx context.Context) error {
 	fmt.Fprintln(t.p.Out, "help shows what there is")
 	t.measure(ctx)
-	s := &storePrompt{storeTxns: t}
+	s := &prompt{txns: t}
 	return s.commands(ctx, t.p.In, true)
 }
 
 // commands carries out the commands that it reads.
-func (s *storePrompt) commands(ctx context.Context, in io.Reader, person bool) error {
+func (s *prompt) commands(ctx context.Context, in io.Reader, person bool) error {
 	defer func() {
 		if s.live != nil {
 			s.live.abort()
@@ -39,11 +39,11 @@ func (s *storePrompt) commands(ctx context.Context, in io.Reader, person bool) e
 	return s.shell().Run(ctx, in, person)
 }
 
-func (s *storePrompt) shell() *command.Shell {
+func (s *prompt) shell() *command.Shell {
 	return &command.Shell{Out: s.p.Out, Sign: s.sign, Verbs: append(s.verbs(), s.more...)}
 }
 
-func (s *storePrompt) sign() string {
+func (s *prompt) sign() string {
 	if s.live != nil {
 		return "txn> "
 	}
@@ -51,23 +51,23 @@ func (s *storePrompt) sign() string {
 }
 
 // verbs are what can be done with any store.
-func (s *storePrompt) verbs() []command.Verb {
-	op := func(name string) func(context.Context, []string) error {
+func (s *prompt) verbs() []command.Verb {
+	do := func(name string) func(context.Context, []string) error {
 		return func(ctx context.Context, args []string) error {
-			op, err := parseOp(append([]string{name}, args...))
+			o, err := parseOp(append([]string{name}, args...))
 			if err != nil {
 				return err
 			}
-			return s.op(ctx, op)
+			return s.op(ctx, o)
 		}
 	}
 	end := func(how string) func(context.Context, []string) error {
 		return func(context.Context, []string) error { return s.end(how) }
 	}
 	return []command.Verb{
-		{Name: "get", Args: "KEY", Do: op("get")},
-		{Name: "put", Args: "KEY VALUE", Do: op("put")},
-		{Name: "delete", Args: "KEY", Do: op("delete"),
+		{Name: "get", Args: "KEY", Do: do("get")},
+		{Name: "put", Args: "KEY VALUE", Do: do("put")},
+		{Name: "delete", Args: "KEY", Do: do("delete"),
 			Help: "each a transaction of its own, unless it stands after begin"},
 		{Name: "begin", Help: "begin a transaction; its commands are answered at once, and it is tried once",
 			Do: func(ctx context.Context, _ []string) error { return s.begin(ctx) }},
@@ -84,7 +84,7 @@ func (s *storePrompt) verbs() []command.Verb {
 }
 
 // move has another site lead a partition.
-func (s *storePrompt) move(ctx context.Context, args []string) error {
+func (s *prompt) move(ctx context.Context, args []string) error {
 	partition, err := strconv.Atoi(args[0])
 	if err != nil || partition < 0 {
 		return fmt.Errorf("%q is no partition; they are numbered from 0", args[0])
@@ -99,17 +99,17 @@ func (s *storePrompt) move(ctx context.Context, args []string) error {
 	return nil
 }
 
-func (s *storePrompt) status(ctx context.Context, _ []string) error {
-	look, cancel := context.WithTimeout(ctx, storeStatusWithin)
+func (s *prompt) status(ctx context.Context, _ []string) error {
+	look, cancel := context.WithTimeout(ctx, statusWithin)
 	defer cancel()
-	return writeStoreStatus(s.p.Out, s.conn.Status(look), filepath.Dir(s.flags.client))
+	return writeStatus(s.p.Out, s.conn.Status(look), filepath.Dir(s.flags.client))
 }
 
 // op carries out a command of the transaction that is under way, or of one of its own.
-func (s *storePrompt) op(ctx context.Context, op storeOp) error {
+func (s *prompt) op(ctx context.Context, o op) error {
 	if s.live == nil {
 		start := time.Now()
-		if err := s.one(ctx, []storeOp{op}); err != nil {
+		if err := s.one(ctx, []op{o}); err != nil {
 			return plainly(err)
 		}
 		if !s.explain {
@@ -117,13 +117,13 @@ func (s *storePrompt) op(ctx context.Context, op storeOp) error {
 		}
 		return nil
 	}
-	read, err := s.live.do(op)
+	got, err := s.live.do(o)
 	if err != nil {
 		s.live = nil
 		return fmt.Errorf("the transaction has ended: %s", plain(err))
 	}
-	if read != nil {
-		fmt.Fprintln(s.p.Out, read)
+	if got != nil {
+		fmt.Fprintln(s.p.Out, got)
 	}
 	return nil
 }
@@ -136,7 +136,7 @@ func plainly(err error) error {
 	return err
 }
 
-func (s *storePrompt) begin(ctx context.Context) error {
+func (s *prompt) begin(ctx context.Context) error {
 	if s.live != nil {
 		return errors.New("begin within a transaction")
 	}
@@ -148,7 +148,7 @@ func (s *storePrompt) begin(ctx context.Context) error {
 	return nil
 }
 
-func (s *storePrompt) end(how string) error {
+func (s *prompt) end(how string) error {
 	if s.live == nil {
 		return fmt.Errorf("%s without begin", how)
 	}
@@ -165,22 +165,22 @@ func (s *storePrompt) end(how string) error {
 	return nil
 }
 
-func (s *storePrompt) setMode(name string) error {
+func (s *prompt) setMode(name string) error {
 	mode, err := client.ParseMode(name)
 	if err != nil {
 		return err
 	}
-	s.txns, err = s.conn.Transactions(mode, 0)
+	s.client, err = s.conn.Transactions(mode, 0)
 	return err
 }
 
 // use goes over to another client.
-func (s *storePrompt) use(c *storeservice.Client, mode client.Mode) (err error) {
+func (s *prompt) use(c *storeservice.Client, mode client.Mode) (err error) {
 	if s.live != nil {
 		s.live.abort()
 		s.live = nil
 	}
 	s.conn, s.near = c, nil
-	s.txns, err = c.Transactions(mode, 0)
+	s.client, err = c.Transactions(mode, 0)
 	return err
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/foresay/foresay/internal/cli/command"
 )
 
-// A storeOp is one command of a transaction.
-type storeOp struct {
+// An op is one command of a transaction.
+type op struct {
 	Name  string // get, put or delete
 	Key   string
 	Value []byte // of a put
@@ -25,77 +25,77 @@ func arity(name string) int {
 	return -1
 }
 
-const storeOpsKnown = "a transaction has get KEY, put KEY VALUE and delete KEY"
+const opsKnown = "a transaction has get KEY, put KEY VALUE and delete KEY"
 
 // parseOp reads one command.
-func parseOp(words []string) (storeOp, error) {
+func parseOp(words []string) (op, error) {
 	n := arity(words[0])
 	switch {
 	case n < 0:
-		return storeOp{}, fmt.Errorf("there is no command %q; %s", words[0], storeOpsKnown)
+		return op{}, fmt.Errorf("there is no command %q; %s", words[0], opsKnown)
 	case len(words)-1 != n:
-		return storeOp{}, fmt.Errorf("%s with %d arguments; %s", words[0], len(words)-1, storeOpsKnown)
+		return op{}, fmt.Errorf("%s with %d arguments; %s", words[0], len(words)-1, opsKnown)
 	}
-	op := storeOp{Name: words[0], Key: words[1]}
+	o := op{Name: words[0], Key: words[1]}
 	if n == 2 {
-		op.Value = []byte(words[2])
+		o.Value = []byte(words[2])
 	}
-	return op, nil
+	return o, nil
 }
 
 // parseOps reads the commands of one transaction, with commas between. A key or a value may be a
 // comma.
-func parseOps(words []string) ([]storeOp, error) {
-	var ops []storeOp
+func parseOps(words []string) ([]op, error) {
+	var ops []op
 	for {
 		if len(words) == 0 {
-			return nil, fmt.Errorf("a command is missing; %s", storeOpsKnown)
+			return nil, fmt.Errorf("a command is missing; %s", opsKnown)
 		}
 		n := arity(words[0]) + 1
 		if n == 0 {
 			n = 1 // parseOp says what is wrong
 		}
-		op, err := parseOp(words[:min(n, len(words))])
+		o, err := parseOp(words[:min(n, len(words))])
 		if err != nil {
 			return nil, err
 		}
-		ops = append(ops, op)
+		ops = append(ops, o)
 		words = words[n:]
 		if len(words) == 0 {
 			return ops, nil
 		}
 		if words[0] != "," {
 			return nil, fmt.Errorf("%q after %s; commands of a transaction have a comma between them, a word of its own",
-				words[0], op.Name)
+				words[0], o.Name)
 		}
 		words = words[1:]
 	}
 }
 
-// A storeScript makes transactions of lines: each line is one, unless it stands between begin and
+// A script makes transactions of lines: each line is one, unless it stands between begin and
 // commit.
-type storeScript struct {
+type script struct {
 	open bool // begin was read
-	ops  []storeOp
+	ops  []op
 }
 
 // line takes a line. It returns the commands of a transaction if the line ends one.
-func (s *storeScript) line(text string) ([]storeOp, error) {
+func (s *script) line(text string) ([]op, error) {
 	words, err := command.SplitWords(text)
 	if err != nil || len(words) == 0 {
 		return nil, err
 	}
 	switch {
 	case len(words) > 1 || words[0] != "begin" && words[0] != "commit" && words[0] != "abort":
-		op, err := parseOp(words)
+		o, err := parseOp(words)
 		switch {
 		case err != nil:
 			return nil, err
 		case s.open:
-			s.ops = append(s.ops, op)
+			s.ops = append(s.ops, o)
 			return nil, nil
 		}
-		return []storeOp{op}, nil
+		return []op{o}, nil
 	case words[0] == "begin" && s.open:
 		return nil, errors.New("begin within a transaction")
 	case words[0] == "begin":
@@ -113,7 +113,7 @@ func (s *storeScript) line(text string) ([]storeOp, error) {
 }
 
 // end says whether the lines may end here.
-func (s *storeScript) end() error {
+func (s *script) end() error {
 	if s.open {
 		return errors.New("the script ends within a transaction: commit is missing")
 	}

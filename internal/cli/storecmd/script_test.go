@@ -52,11 +52,11 @@ func TestTransactionsOfLines(t *testing.T) {
 		{lines: "put a", err: "put with 1 arguments"},
 		{lines: "begin\ncommit", sizes: nil},
 	} {
-		var s storeScript
+		var s script
 		var sizes []int
 		var err error
 		for _, line := range strings.Split(tc.lines, "\n") {
-			var ops []storeOp
+			var ops []op
 			if ops, err = s.line(line); err != nil {
 				break
 			}

@@ -37,7 +37,7 @@ must not take part: if its disk was lost, or its site is fenced.`,
 			if leashed {
 				p.EndWithParent()
 			}
-			return p.storeServe(c.Context(), file)
+			return p.runMachine(c.Context(), file)
 		},
 	}
 	c.Flags().StringVar(&file, "config", "", "the machine's `file`")
@@ -45,15 +45,15 @@ must not take part: if its disk was lost, or its site is fenced.`,
 	return c
 }
 
-// storeGarbage is how much garbage a machine may have that holds less.
-const storeGarbage = 64 << 20
+// serveGarbage is how much garbage a machine may have that holds less.
+const serveGarbage = 64 << 20
 
-func (p *program) storeServe(ctx context.Context, file string) error {
+func (p *program) runMachine(ctx context.Context, file string) error {
 	cfg, err := storeconfig.ReadMachine(file)
 	if err != nil {
 		return fmt.Errorf("store serve: %w", err)
 	}
-	defer heap.AllowGarbage(storeGarbage)()
+	defer heap.AllowGarbage(serveGarbage)()
 	var m *storeservice.Machine
 	for { // once for each epoch
 		m, err = storeservice.OpenMachine(cfg, storeservice.MachineOptions{Logger: cfg.Log.New(p.Err), Follows: m})

@@ -17,7 +17,7 @@ import (
 )
 
 func (p *program) statusCommand() *cobra.Command {
-	var f storeFlags
+	var f clientFlags
 	var wait bool
 	c := &cobra.Command{
 		Use:   "status",
@@ -33,10 +33,10 @@ do not take part, which transactions are blocked, and the command that ends that
 nobody answers. With --wait it waits until all machines answer and take part.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return p.withStore(&f, func(client *storeservice.Client) error {
+			return p.withClient(&f, func(client *storeservice.Client) error {
 				ctx, cancel := context.WithTimeout(c.Context(), f.timeout)
 				defer cancel()
-				return p.storeStatus(ctx, client, filepath.Dir(f.client), wait, f.json)
+				return p.status(ctx, client, filepath.Dir(f.client), wait, f.json)
 			})
 		},
 	}
@@ -45,15 +45,15 @@ nobody answers. With --wait it waits until all machines answer and take part.`,
 	return c
 }
 
-// storeStatusWithin bounds one look of status: a machine that takes longer is not reached.
-const storeStatusWithin = 2 * time.Second
+// statusWithin bounds one look of status: a machine that takes longer is not reached.
+const statusWithin = 2 * time.Second
 
-func (p *program) storeStatus(ctx context.Context, c *storeservice.Client, dir string, wait, asJSON bool) error {
+func (p *program) status(ctx context.Context, c *storeservice.Client, dir string, wait, asJSON bool) error {
 	var statuses []storeservice.Status
 	shown := copyShown{bar: command.NewProgress(p.Err)}
 	defer shown.bar.Clear()
 	for {
-		look, cancel := context.WithTimeout(ctx, storeStatusWithin)
+		look, cancel := context.WithTimeout(ctx, statusWithin)
 		seen := c.Status(look)
 		cancel()
 		if statuses == nil || ctx.Err() == nil {
@@ -73,7 +73,7 @@ func (p *program) storeStatus(ctx context.Context, c *storeservice.Client, dir s
 	if asJSON {
 		err = p.WriteJSON(withRemedies(statuses, dir))
 	} else {
-		err = writeStoreStatus(p.Out, statuses, dir)
+		err = writeStatus(p.Out, statuses, dir)
 	}
 	if err != nil {
 		return err
@@ -206,7 +206,7 @@ func orderColumn(o *storeservice.OrderStatus) string {
 	return fmt.Sprintf("\t%.1f ms, %.1f %% late", o.MeanMS, 100*float64(o.Late)/float64(o.Held+o.Late+o.Full))
 }
 
-func writeStoreStatus(w io.Writer, statuses []storeservice.Status, dir string) error {
+func writeStatus(w io.Writer, statuses []storeservice.Status, dir string) error {
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	clocked := slices.ContainsFunc(statuses, func(s storeservice.Status) bool {
 		return slices.ContainsFunc(s.Shards, func(sh storeservice.ShardStatus) bool { return sh.Clock != nil })

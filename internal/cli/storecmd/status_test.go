@@ -47,7 +47,7 @@ func TestOrderIsShown(t *testing.T) {
 			Shards: []storeservice.ShardStatus{{State: storeservice.Admitted, Order: o}}}
 	}
 	var out bytes.Buffer
-	if err := writeStoreStatus(&out, []storeservice.Status{
+	if err := writeStatus(&out, []storeservice.Status{
 		machine("a", &storeservice.OrderStatus{Held: 195, Late: 4, Full: 1, MeanMS: 31.25}),
 		machine("b", &storeservice.OrderStatus{}),
 	}, "dir"); err != nil {
@@ -74,7 +74,7 @@ func TestClocksAreShown(t *testing.T) {
 	}
 	show := func(all ...storeservice.Status) string {
 		var out bytes.Buffer
-		if err := writeStoreStatus(&out, all, "dir"); err != nil {
+		if err := writeStatus(&out, all, "dir"); err != nil {
 			t.Fatal(err)
 		}
 		return out.String()
@@ -137,7 +137,7 @@ func TestMoveIsShown(t *testing.T) {
 		},
 	} {
 		var out bytes.Buffer
-		if err := writeStoreStatus(&out, statuses, "dir"); err != nil {
+		if err := writeStatus(&out, statuses, "dir"); err != nil {
 			t.Fatal(err)
 		}
 		if _, below, _ := strings.Cut(out.String(), "\npartition"); "partition"+below != want {

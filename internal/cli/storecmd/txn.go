@@ -21,7 +21,7 @@ import (
 )
 
 type txnFlags struct {
-	storeFlags
+	clientFlags
 	mode     string
 	explain  bool
 	declared bool
@@ -54,11 +54,17 @@ any effect. Transactions that are refused are tried again, for --timeout, or as 
 		RunE: func(c *cobra.Command, args []string) error {
 			err := p.txn(c.Context(), args, &f)
 			if err != nil && f.json && !f.began { // who reads JSON learns that nothing was done
-				err = errors.Join(err, p.WriteJSONLine(NewStoreOutcome(nil, err)))
+				err = errors.Join(err, p.WriteJSONLine(newOutcome(nil, err)))
 			}
 			return err
 		},
 	}
+	p.OnMisuse(c, func(err error) error {
+		if !slices.Contains(p.Args, "--json") { // a flag before it may have ended the parsing
+			return err
+		}
+		return errors.Join(err, p.WriteJSONLine(newOutcome(nil, err)))
+	})
 	f.add(c.Flags(), 30*time.Second)
 	c.Flags().StringVar(&f.mode, "mode", client.Spec.String(),
 		"how reads are waited for: spec goes on with the first answer, predicated asks the nearest site only, auto "+
@@ -85,7 +91,7 @@ func (p *program) txn(ctx context.Context, args []string, f *txnFlags) error {
 	if f.attempts < 0 {
 		return command.Usagef("store txn: --attempts is %d; want 0 or more", f.attempts)
 	}
-	var ops []storeOp
+	var ops []op
 	if len(args) > 0 {
 		if ops, err = parseOps(args); err != nil {
 			return command.Usagef("store txn: %w", err)
@@ -94,26 +100,26 @@ func (p *program) txn(ctx context.Context, args []string, f *txnFlags) error {
 			return err
 		}
 	}
-	return p.withStore(&f.storeFlags, func(conn *storeservice.Client) error {
+	return p.withClient(&f.clientFlags, func(conn *storeservice.Client) error {
 		f.began = true
-		txns, err := conn.Transactions(m, f.attempts)
+		c, err := conn.Transactions(m, f.attempts)
 		if err != nil {
 			return err
 		}
-		t := &storeTxns{p: p, conn: conn, txns: txns, flags: &f.storeFlags, explain: f.explain,
+		t := &txns{p: p, conn: conn, client: c, flags: &f.clientFlags, explain: f.explain,
 			declared: f.declared, opts: opts}
 		switch {
 		case len(args) > 0:
 			return t.one(ctx, ops)
 		case p.atTerminal():
-			return t.prompt(ctx)
+			return t.ask(ctx)
 		}
 		return t.script(ctx, p.In)
 	})
 }
 
 // fillIn reads the value of a put that is a dash.
-func (p *program) fillIn(ops []storeOp) error {
+func (p *program) fillIn(ops []op) error {
 	dashes := 0
 	for i := range ops {
 		if ops[i].Name != "put" || string(ops[i].Value) != "-" {
@@ -137,12 +143,12 @@ func (p *program) atTerminal() bool {
 	return ok && command.IsTerminal(file) && command.IsTerminal(p.Out)
 }
 
-// storeTxns makes transactions and shows what came of them.
-type storeTxns struct {
+// txns makes transactions and shows what came of them.
+type txns struct {
 	p       *program
 	conn    *storeservice.Client
-	txns    *client.Client
-	flags   *storeFlags
+	client  *client.Client
+	flags   *clientFlags
 	explain bool
 	// declared says that transactions whose commands are all known declare their keys.
 	declared bool
@@ -150,16 +156,16 @@ type storeTxns struct {
 	near     []storeservice.Distance // how far sites are; measured once, for explain
 }
 
-// A storeRead is what a get of a transaction returned.
-type storeRead struct {
+// A read is what a get of a transaction returned.
+type read struct {
 	Key         string `json:"key"`
 	Present     bool   `json:"present"`
 	Value       string `json:"value,omitempty"`
 	ValueBase64 []byte `json:"value_base64,omitempty"` // instead of Value, if that is no text
 }
 
-func newStoreRead(key string, value []byte, present bool) storeRead {
-	r := storeRead{Key: key, Present: present}
+func newRead(key string, value []byte, present bool) read {
+	r := read{Key: key, Present: present}
 	if utf8.Valid(value) {
 		r.Value = string(value)
 	} else {
@@ -168,7 +174,7 @@ func newStoreRead(key string, value []byte, present bool) storeRead {
 	return r
 }
 
-func (r storeRead) String() string {
+func (r read) String() string {
 	switch {
 	case !r.Present:
 		return command.Printable(r.Key) + " is not there"
@@ -178,8 +184,8 @@ func (r storeRead) String() string {
 	return command.Printable(r.Key) + " = " + r.Value
 }
 
-// A storeOutcome is what a transaction came to, for programs.
-type storeOutcome struct {
+// An outcome is what a transaction came to, for programs.
+type outcome struct {
 	Outcome string `json:"outcome"`
 	Reason  string `json:"reason,omitempty"` // of an abort
 	// whether it may have taken effect, or may yet, for all that is known
@@ -188,16 +194,16 @@ type storeOutcome struct {
 	Key         string       `json:"key,omitempty"`   // that was being read
 	Error       string       `json:"error,omitempty"`
 	Transaction string       `json:"transaction,omitempty"` // its name, if it is not known what became of it
-	Reads       []storeRead  `json:"reads"`
+	Reads       []read       `json:"reads"`
 	Explanation *explanation `json:"explanation,omitempty"`
 }
 
-// NewStoreOutcome returns what --json says of a transaction that ended with err.
-func NewStoreOutcome(reads []storeRead, err error) storeOutcome {
-	word, _ := storeVerdict(err)
-	out := storeOutcome{Outcome: word, MayCommit: client.MayHaveCommitted(err), Reads: reads}
+// newOutcome returns what --json says of a transaction that ended with err.
+func newOutcome(reads []read, err error) outcome {
+	word, _ := verdict(err)
+	out := outcome{Outcome: word, MayCommit: client.MayHaveCommitted(err), Reads: reads}
 	if reads == nil {
-		out.Reads = []storeRead{}
+		out.Reads = []read{}
 	}
 	if err != nil {
 		out.Error = plain(err)
@@ -221,7 +227,7 @@ func NewStoreOutcome(reads []storeRead, err error) storeOutcome {
 }
 
 // one makes one transaction. What became of it, if it is not committed, is the error.
-func (t *storeTxns) one(ctx context.Context, ops []storeOp) error {
+func (t *txns) one(ctx context.Context, ops []op) error {
 	ctx, cancel := context.WithTimeout(ctx, t.flags.timeout)
 	defer cancel()
 	var traces []*client.Trace
@@ -233,14 +239,14 @@ func (t *storeTxns) one(ctx context.Context, ops []storeOp) error {
 	if t.declared {
 		opts = append(opts, keysOf(ops))
 	}
-	reads, err := runOps(ctx, t.txns, ops, opts...)
+	reads, err := runOps(ctx, t.client, ops, opts...)
 	fail := t.failure(err)
 	var x *explanation
 	if t.explain {
 		x = explain(traces, t.near, t.conn.Sites(), client.LevelOf(t.conn))
 	}
 	if t.flags.json {
-		out := NewStoreOutcome(reads, err)
+		out := newOutcome(reads, err)
 		out.Explanation = x
 		if e := t.p.WriteJSONLine(out); e != nil {
 			return e
@@ -261,9 +267,9 @@ func (t *storeTxns) one(ctx context.Context, ops []storeOp) error {
 
 // failure is the command's error. Of a transaction whose outcome is unknown it also says which
 // machines do not take part.
-func (t *storeTxns) failure(err error) error {
-	if _, code := storeVerdict(err); code == command.CodeUnknown {
-		ctx, cancel := context.WithTimeout(context.Background(), storeStatusWithin)
+func (t *txns) failure(err error) error {
+	if _, code := verdict(err); code == command.CodeUnknown {
+		ctx, cancel := context.WithTimeout(context.Background(), statusWithin)
 		defer cancel()
 		if why := storeservice.Complaints(t.conn.Status(ctx)); why != "" {
 			return command.ExitError{Code: code, Err: fmt.Errorf("%w (%s)", failure(err), why)}
@@ -273,11 +279,11 @@ func (t *storeTxns) failure(err error) error {
 }
 
 // runOps runs the commands as a transaction, as often as it takes.
-func runOps(ctx context.Context, c *client.Client, ops []storeOp, opts ...client.Option) ([]storeRead, error) {
-	return client.Run(ctx, c, func(ctx context.Context, tx *client.Tx) ([]storeRead, error) {
-		var reads []storeRead
-		for _, op := range ops {
-			r, err := op.run(ctx, tx)
+func runOps(ctx context.Context, c *client.Client, ops []op, opts ...client.Option) ([]read, error) {
+	return client.Run(ctx, c, func(ctx context.Context, tx *client.Tx) ([]read, error) {
+		var reads []read
+		for _, o := range ops {
+			r, err := o.run(ctx, tx)
 			if err != nil {
 				return nil, err
 			}
@@ -290,52 +296,52 @@ func runOps(ctx context.Context, c *client.Client, ops []storeOp, opts ...client
 }
 
 // keysOf declares what a transaction's commands read and write.
-func keysOf(ops []storeOp) client.Option {
+func keysOf(ops []op) client.Option {
 	var reads, writes []string
-	for _, op := range ops {
+	for _, o := range ops {
 		to := &writes
-		if op.Name == "get" {
+		if o.Name == "get" {
 			to = &reads
 		}
-		if !slices.Contains(*to, op.Key) {
-			*to = append(*to, op.Key)
+		if !slices.Contains(*to, o.Key) {
+			*to = append(*to, o.Key)
 		}
 	}
 	return client.Keys(reads, writes)
 }
 
 // run carries out one command. It returns what a get read.
-func (op storeOp) run(ctx context.Context, tx *client.Tx) (*storeRead, error) {
-	switch op.Name {
+func (o op) run(ctx context.Context, tx *client.Tx) (*read, error) {
+	switch o.Name {
 	case "put":
-		return nil, tx.Put(op.Key, op.Value)
+		return nil, tx.Put(o.Key, o.Value)
 	case "delete":
-		return nil, tx.Delete(op.Key)
+		return nil, tx.Delete(o.Key)
 	}
-	value, ok, err := tx.Get(ctx, op.Key)
+	value, ok, err := tx.Get(ctx, o.Key)
 	if err != nil {
 		return nil, err
 	}
-	r := newStoreRead(op.Key, value, ok)
+	r := newRead(o.Key, value, ok)
 	return &r, nil
 }
 
 // measure finds out how far the sites are, once. It also makes the connections, so that what
 // follows does not wait for that.
-func (t *storeTxns) measure(ctx context.Context) {
+func (t *txns) measure(ctx context.Context) {
 	if t.near != nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, storeStatusWithin)
+	ctx, cancel := context.WithTimeout(ctx, statusWithin)
 	defer cancel()
 	t.near = t.conn.Distances(ctx)
 }
 
 // script makes the transactions of the lines that it reads, up to the first that is not committed.
-func (t *storeTxns) script(ctx context.Context, in io.Reader) error {
+func (t *txns) script(ctx context.Context, in io.Reader) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 2*store.MaxTxnBytes)
-	var s storeScript
+	var s script
 	for n := 1; lines.Scan(); n++ {
 		ops, err := s.line(lines.Text())
 		if err != nil {

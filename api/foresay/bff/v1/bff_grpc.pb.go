@@ -181,7 +181,7 @@ const (
 //
 // Permissions knows what a plan permits.
 type PermissionsClient interface {
-	// Check tells whether a plan permits an action.
+	// Check reports whether a plan permits an action.
 	Check(ctx context.Context, in *CheckRequest, opts ...grpc.CallOption) (*CheckResponse, error)
 }
 
@@ -209,7 +209,7 @@ func (c *permissionsClient) Check(ctx context.Context, in *CheckRequest, opts ..
 //
 // Permissions knows what a plan permits.
 type PermissionsServer interface {
-	// Check tells whether a plan permits an action.
+	// Check reports whether a plan permits an action.
 	Check(context.Context, *CheckRequest) (*CheckResponse, error)
 	mustEmbedUnimplementedPermissionsServer()
 }

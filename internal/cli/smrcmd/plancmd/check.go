@@ -4,16 +4,15 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/foresay/foresay/bench"
+	"github.com/foresay/foresay/bench/replicated"
 	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/internal/cli/command"
 	"github.com/foresay/foresay/internal/cli/planning"
 	"github.com/foresay/foresay/internal/plansim"
 	"github.com/foresay/foresay/smr"
-	"github.com/foresay/foresay/smr/domino"
 	"github.com/foresay/foresay/smr/plan"
 )
 
@@ -39,7 +38,7 @@ func (p *program) check(ctx context.Context, q question, r *planned) error {
 			return fmt.Errorf("smr plan: %w", err)
 		}
 		if q.setting.Slack > 0 {
-			protocol = withSlack(protocol, s.system, q.setting.Slack)
+			protocol = withSlack(protocol, q.setting.Slack)
 		}
 		if s.check, err = plansim.Compare(plansim.Config{Protocol: protocol, Setting: s.setting, Seed: 1}); err != nil {
 			return fmt.Errorf("smr plan: --check: %w", err)
@@ -59,13 +58,7 @@ func (r *planned) verdict() error {
 			}
 		}
 	}
-	if len(bad) == 0 {
-		return nil
-	}
-	if more := len(bad) - 5; more > 0 {
-		bad = append(bad[:5], fmt.Sprintf("and %d more", more))
-	}
-	return fmt.Errorf("smr plan: --check: what was measured is not what the model says: %s", strings.Join(bad, "; "))
+	return planning.Verdict("smr plan", bad)
 }
 
 // measured returns rows with what was measured in place of what the model says, and how far the
@@ -87,14 +80,12 @@ func (s *plannedSystem) measured(ack smr.Ack) (rows []plan.Row, off string) {
 }
 
 // withSlack returns the variant of Domino that has a slack; other protocols have none.
-func withSlack(p smr.Protocol, s plan.System, slack time.Duration) smr.Protocol {
-	o := domino.Options{Slack: slack}
-	switch s {
-	case plan.Domino:
-	case plan.DominoDirect:
-		o.Direct, o.AllLearn, o.Arrival = true, true, true
-	default:
+func withSlack(p smr.Protocol, slack time.Duration) smr.Protocol {
+	s := replicated.SystemOf(p)
+	if s.Options == nil {
 		return p
 	}
-	return domino.New(p.Name, p.Doc, o)
+	o := *s.Options
+	o.Slack, o.AdaptSlack = slack, false
+	return s.With(o).Protocol
 }

@@ -1,4 +1,4 @@
 package plancmd
 
-// PlanDocument is what --json of smr plan writes.
-type PlanDocument = document
+// Document is what --json of smr plan writes.
+type Document = document

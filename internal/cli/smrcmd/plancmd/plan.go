@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foresay/foresay/bench"
-	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/internal/cli/command"
 	"github.com/foresay/foresay/internal/cli/planning"
 	"github.com/foresay/foresay/internal/nearest"
@@ -173,7 +172,7 @@ func (f *asked) question() (question, error) {
 	if err := f.placement(&q, d); err != nil {
 		return q, err
 	}
-	if q.systems, err = f.systems(); err != nil {
+	if q.systems, err = planning.Systems("smr plan", f.protocols, plan.Systems(), plan.Floor); err != nil {
 		return q, err
 	}
 	q.ack, q.share, err = ParseBy(f.by)
@@ -233,25 +232,6 @@ func (f *asked) placement(q *question, d wan.Deployment) error {
 			command.Joined(command.SiteNames(q.among)))
 	}
 	return nil
-}
-
-// systems returns the floor and the protocols that are asked for.
-func (f *asked) systems() ([]plan.System, error) {
-	out := []plan.System{plan.Floor}
-	for _, name := range f.protocols {
-		s := plan.System(strings.TrimSpace(name))
-		if !slices.Contains(plan.Systems(), s) {
-			return nil, command.Usagef("smr plan: --protocol: unknown protocol %q (want %s%s)", s,
-				strings.Join(catalog.Names(), ", "), nearest.Hint(string(s), catalog.Names()))
-		}
-		if !slices.Contains(out, s) {
-			out = append(out, s)
-		}
-	}
-	if len(out) == 1 {
-		out = append(out, plan.Systems()...)
-	}
-	return out, nil
 }
 
 // ParseBy understands what a plan is best by: an acknowledgement and a share of the clients, such

@@ -94,7 +94,7 @@ func TestPlanCheck(t *testing.T) {
 func TestPlanJSON(t *testing.T) {
 	out, errs, code := runPlanCommand(t.Context(), "--wan", "na3", "--json", "--check", "--clients", "VA=2,IA",
 		"--protocol", "domino,raft")
-	var d plancmd.PlanDocument
+	var d plancmd.Document
 	dec := json.NewDecoder(strings.NewReader(out))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&d); err != nil || code != 0 {

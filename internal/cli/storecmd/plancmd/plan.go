@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"strconv"
@@ -98,16 +99,9 @@ where a mean is more than 2 % off the model's.`,
 	flags.BoolVar(&f.json, "json", false, "write JSON")
 	flags.StringVar(&f.svg, "svg", "", "also draw a picture to this `file`")
 	flags.Uint64Var(&f.seed, "seed", 1, "of the transactions")
-	command.SetChoices(flags.Lookup("protocol"), systemNames())
+	command.SetChoices(flags.Lookup("protocol"), planning.Names(plan.Systems()))
 	command.SetChoices(flags.Lookup("by"), measureNames())
 	return c
-}
-
-func systemNames() (names []string) {
-	for _, s := range plan.Systems() {
-		names = append(names, string(s))
-	}
-	return names
 }
 
 // measureNames are what --by can be.
@@ -185,7 +179,7 @@ func (f *asked) question() (question, error) {
 	if q.setting.Load, err = f.load(); err != nil {
 		return q, err
 	}
-	if q.systems, err = f.systems(); err != nil {
+	if q.systems, err = planning.Systems(verb, f.protocols, plan.Systems(), plan.Floor); err != nil {
 		return q, err
 	}
 	q.goal, err = ParseBy(f.by)
@@ -269,31 +263,9 @@ func (f *asked) load() (plan.Load, error) {
 	return l, nil
 }
 
-// systems returns the floor and the protocols that are asked for.
-func (f *asked) systems() ([]plan.System, error) {
-	out := []plan.System{plan.Floor}
-	for _, name := range f.protocols {
-		s, err := ParseSystem(strings.TrimSpace(name))
-		if err != nil {
-			return nil, err
-		}
-		if !slices.Contains(out, s) {
-			out = append(out, s)
-		}
-	}
-	if len(out) == 1 {
-		out = append(out, plan.Systems()...)
-	}
-	return out, nil
-}
-
 // ParseSystem understands the name of a protocol that the model knows.
 func ParseSystem(name string) (plan.System, error) {
-	if !slices.Contains(systemNames(), name) {
-		return "", command.Usagef("%s: --protocol: unknown protocol %q (want %s%s)", verb, name,
-			strings.Join(systemNames(), ", "), nearest.Hint(name, systemNames()))
-	}
-	return plan.System(name), nil
+	return planning.System(verb, name, plan.Systems())
 }
 
 // ParseBy understands what a placement is best by: a measure, of all transactions or of a class,
@@ -343,4 +315,23 @@ func (p *program) plan(ctx context.Context, q question) (*planned, error) {
 		r.systems = append(r.systems, one)
 	}
 	return r, nil
+}
+
+// maxOps is how many keys a transaction has at most.
+const maxOps = 100
+
+// counted makes transactions that read and write so many keys. What is written was read, as far as
+// there are reads.
+type counted struct {
+	workload.Keys
+	reads, writes int
+}
+
+// Next implements workload.Workload.
+func (w counted) Next(r *rand.Rand) workload.Txn {
+	t := workload.Txn{Name: "txn"}
+	for i := range max(w.reads, w.writes) {
+		t.Ops = append(t.Ops, workload.Op{Key: w.Draw(r), Read: i < w.reads, Write: i < w.writes})
+	}
+	return t
 }

@@ -3,7 +3,6 @@ package plancmd
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/foresay/foresay/bench"
@@ -137,11 +136,5 @@ func (r *planned) verdict() error {
 			}
 		}
 	}
-	if len(bad) == 0 {
-		return nil
-	}
-	if more := len(bad) - 5; more > 0 {
-		bad = append(bad[:5], fmt.Sprintf("and %d more", more))
-	}
-	return fmt.Errorf("%s: --check: what was measured is not what the model says: %s", verb, strings.Join(bad, "; "))
+	return planning.Verdict(verb, bad)
 }
