@@ -115,7 +115,9 @@ func TestTimesHeldAreCounted(t *testing.T) {
 	const msec = time.Millisecond
 	h := NewArrivals[string](time.Hour, 1)
 	var want [store.HeldCounts]uint64
-	for held, i := range map[time.Duration]int{0: 0, msec: 0, msec + 1: 1, 1024 * msec: 10, 1025 * msec: 11, time.Hour: 11} {
+	for held, i := range map[time.Duration]int{
+		0: 0, msec: 0, msec + 1: 1, 1024 * msec: 10, 1025 * msec: 11, time.Hour: 11,
+	} {
 		h.count(held)
 		want[i]++
 	}

@@ -285,7 +285,9 @@ func (w *world) figures() {
 
 // arrivalFigures are those of stores whose requests are handled in the order of their arrival.
 func arrivalFigures() (names []string) {
-	for _, name := range []string{"hold_duration_seconds", "holding_requests", "late_requests_total", "full_requests_total"} {
+	for _, name := range []string{
+		"hold_duration_seconds", "holding_requests", "late_requests_total", "full_requests_total",
+	} {
 		names = append(names, "foresay_store_arrival_"+name)
 	}
 	return names
