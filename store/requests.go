@@ -235,9 +235,9 @@ func Hold(values []Held, room int) []Held {
 	return values
 }
 
-// FitCurrent returns what is held in place of what was read as it fits into room bytes of a message,
-// keys aside: what finds no room is marked as Locked, and has to be read. The keys are among those
-// that the transaction has read, so MaxTxnBytes bounds them.
+// FitCurrent returns what is held in place of what was read as it fits into room bytes of a
+// message, keys aside: what finds no room is marked as Locked, and has to be read. The keys are
+// among those that the transaction has read, so MaxTxnBytes bounds them.
 func FitCurrent(current []Current, room int) []Current {
 	for i := range current {
 		c := &current[i]

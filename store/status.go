@@ -113,6 +113,10 @@ type (
 		// how many found no room. The latter two were handled at once.
 		Held, Late, Full uint64
 		Mean             time.Duration // for which the last ones were held
+		// Times counts those of Held whose time has come by how long they were held: as the first of
+		// HeldBounds that is not less or, in the last place, as longer than all. Sum is of these times.
+		Times [HeldCounts]uint64
+		Sum   time.Duration
 	}
 
 	// Retire has a server vote for no transaction that it has not voted for: its site is about to
@@ -131,3 +135,14 @@ type (
 		Forgot bool // the disk is lost, or has forgotten what it had voted: its site has to be replaced
 	}
 )
+
+// HeldCounts is how many counts OrderStatus.Times has: one more than there are HeldBounds.
+const HeldCounts = 12
+
+// HeldBounds are the bounds of OrderStatus.Times, in ascending order: powers of two from 1 ms on.
+func HeldBounds() (bounds [HeldCounts - 1]time.Duration) {
+	for i := range bounds {
+		bounds[i] = time.Millisecond << i
+	}
+	return bounds
+}

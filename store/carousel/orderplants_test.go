@@ -36,7 +36,8 @@ func orderPlants() []plant.Bug {
 		},
 		{
 			Name: "a retry waits for ever", Test: "TestRetryWaitsForItsOwn",
-			Old: "long := env.Now-b.since >= s.trips(ownFor) ||", New: "long := env.Now-b.since >= s.trips(ownFor) && !MUTANT ||",
+			Old: "long := env.Now-b.since >= s.trips(ownFor) ||",
+			New: "long := env.Now-b.since >= s.trips(ownFor) && !MUTANT ||",
 		},
 		{
 			Name: "a retry that waits is refused when it is repeated", Test: "TestRetryWaitsForItsOwn",

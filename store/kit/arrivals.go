@@ -82,8 +82,7 @@ func (h *Arrivals[T]) Due(env *protocol.Env[store.Message]) (due []T) {
 	n := 0
 	for n < len(h.queue) && (h.queue[n].At <= env.Now || h.queue[n].At > env.Now+h.most) {
 		if q := h.queue[n]; q.At > q.came { // else it was late
-			h.let++
-			h.status.Mean += (max(env.Now-q.came, 0) - h.status.Mean) / time.Duration(min(h.let, meanOf))
+			h.count(max(env.Now-q.came, 0))
 		}
 		due = append(due, h.queue[n].what)
 		n++
@@ -93,6 +92,16 @@ func (h *Arrivals[T]) Due(env *protocol.Env[store.Message]) (due []T) {
 		env.After(h.queue[0].At-env.Now, ArrivalTimer{})
 	}
 	return due
+}
+
+// count counts a request that was held for so long.
+func (h *Arrivals[T]) count(held time.Duration) {
+	bounds := store.HeldBounds()
+	i, _ := slices.BinarySearch(bounds[:], held)
+	h.status.Times[i]++
+	h.status.Sum += held
+	h.let++
+	h.status.Mean += (held - h.status.Mean) / time.Duration(min(h.let, meanOf))
 }
 
 // Status says how they are.

@@ -80,7 +80,8 @@ func TestArrivalsAreInOrder(t *testing.T) {
 	wantNames(t, "as one comes late", w.take(22*msec, 1, "late"), "late")
 	w.at(time.Hour + 31*msec) // the timer is late
 	wantNames(t, "as one comes late that is not the first", w.take(30*msec+1, 1, "later"), "last", "later")
-	want := store.OrderStatus{Held: 4, Late: 2, Mean: w.status.Mean}
+	want := store.OrderStatus{Held: 4, Late: 2, Mean: w.status.Mean, Sum: 81 * msec}
+	want.Times[4], want.Times[5] = 1, 3 // up to 16 ms, and up to 32 ms
 	if got := w.Status(); got != want || got.Mean < 10*msec || got.Mean > 31*msec {
 		t.Errorf("its status is %+v, want %+v", got, want)
 	}
@@ -100,7 +101,27 @@ func TestArrivalsAreBounded(t *testing.T) {
 	wantNames(t, "at the first time", w.expire(), "near")
 	w.at(time.Minute)
 	wantNames(t, "when the clock was set back", w.see(w.Due(w.env)), "far")
-	if got := fmt.Sprintf("%+v", w.Status()); got != "{Holding:0 Held:2 Late:0 Full:1 Mean:25ms}" {
+	if s := w.Status(); s.Sum != 50*msec || s.Mean != 25*msec {
+		t.Errorf("they were held for %v in all, %v in the mean", s.Sum, s.Mean)
+	}
+	s := w.Status()
+	if got := fmt.Sprint(s.Holding, s.Held, s.Late, s.Full); got != "0 2 0 1" {
 		t.Errorf("its status is %s", got)
+	}
+}
+
+// TestTimesHeldAreCounted: each time is counted at the first bound that is not less.
+func TestTimesHeldAreCounted(t *testing.T) {
+	const msec = time.Millisecond
+	h := NewArrivals[string](time.Hour, 1)
+	var want [store.HeldCounts]uint64
+	for held, i := range map[time.Duration]int{
+		0: 0, msec: 0, msec + 1: 1, 1024 * msec: 10, 1025 * msec: 11, time.Hour: 11,
+	} {
+		h.count(held)
+		want[i]++
+	}
+	if got := h.Status().Times; got != want {
+		t.Errorf("the counts are %v, want %v", got, want)
 	}
 }

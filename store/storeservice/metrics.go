@@ -45,6 +45,7 @@ func (m *Machine) page() http.Handler {
 		tellStatus(page, s)
 		for _, server := range servers {
 			tellCounts(page, fmt.Sprint(server.Shard), server.Counts)
+			tellOrder(page, fmt.Sprint(server.Shard), server.Order)
 		}
 		m.tellHost(page)
 		return nil
@@ -261,6 +262,22 @@ func tellCounts(p *metrics.Page, shard string, c store.Counts) {
 				n, "shard", shard, "cause", store.Reason(i).String())
 		}
 	}
+}
+
+// tellOrder adds what became of requests that are handled in the order of their arrival; nil: they
+// are not.
+func tellOrder(p *metrics.Page, shard string, o *store.OrderStatus) {
+	if o == nil {
+		return
+	}
+	bounds := store.HeldBounds()
+	p.Histogram("foresay_store_arrival_hold_duration_seconds",
+		"How long requests were held until the time at which they should have arrived at all servers.", bounds[:],
+		o.Times[:], o.Sum, "shard", shard)
+	p.Gauge("foresay_store_arrival_holding_requests", "Requests that are held until their time.", float64(o.Holding),
+		"shard", shard)
+	p.Counter("foresay_store_arrival_late_requests_total", "Requests that came after their time.", o.Late, "shard", shard)
+	p.Counter("foresay_store_arrival_full_requests_total", "Requests for which there was no room.", o.Full, "shard", shard)
 }
 
 // tellHost adds what the machine's nodes and its network have done.

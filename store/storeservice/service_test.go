@@ -16,7 +16,9 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/internal/cli/configfile"
+	"github.com/foresay/foresay/internal/cli/metrics"
 	"github.com/foresay/foresay/internal/cli/metrics/metricstest"
+	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/client"
 	"github.com/foresay/foresay/store/machine"
 	"github.com/foresay/foresay/store/storeconfig"
@@ -259,7 +261,7 @@ func (w *world) figures() {
 	for machine := range w.running {
 		page := w.page(machine, "/metrics", http.StatusOK)
 		metricstest.Check(w, page, "foresay_store_")
-		metricstest.Documented(w, []string{page}, "foresay_store_", "../../docs/store.md")
+		metricstest.Documented(w, []string{page}, "foresay_store_", "../../docs/store.md", arrivalFigures()...)
 		for _, want := range []string{
 			`foresay_store_aborted_transactions_total\{cause="stale read",shard="\d"\} 1`,
 			`foresay_store_refusing_votes_total\{cause="stale read",shard="\d"\} 1`,
@@ -277,6 +279,46 @@ func (w *world) figures() {
 			if !regexp.MustCompile(`(?m)^` + want).MatchString(page) {
 				w.Errorf("machine %s: /metrics does not have %s:\n%s", machine, want, page)
 			}
+		}
+	}
+}
+
+// arrivalFigures are those of stores whose requests are handled in the order of their arrival.
+func arrivalFigures() (names []string) {
+	for _, name := range []string{
+		"hold_duration_seconds", "holding_requests", "late_requests_total", "full_requests_total",
+	} {
+		names = append(names, "foresay_store_arrival_"+name)
+	}
+	return names
+}
+
+// TestArrivalFigures: what such a store's machines say of it.
+func TestArrivalFigures(t *testing.T) {
+	o := store.OrderStatus{Holding: 3, Held: 9, Late: 4, Full: 5, Sum: 90 * time.Millisecond}
+	o.Times[0], o.Times[4], o.Times[store.HeldCounts-1] = 1, 2, 3
+	got := httptest.NewRecorder()
+	metrics.Handler(metrics.NewRegistry(), func(_ context.Context, page *metrics.Page) error {
+		tellOrder(page, "0", nil) // one without that
+		tellOrder(page, "1", &o)
+		return nil
+	}).ServeHTTP(got, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	page := got.Body.String()
+	metricstest.Check(t, page, "foresay_store_")
+	metricstest.Documented(t, []string{page}, "foresay_store_arrival_", "../../docs/store.md")
+	for _, name := range arrivalFigures() {
+		if !strings.Contains(page, "# TYPE "+name+" ") {
+			t.Errorf("there is no %s", name)
+		}
+	}
+	for _, want := range []string{
+		`hold_duration_seconds_bucket{shard="1",le="0.001"} 1`, `hold_duration_seconds_bucket{shard="1",le="0.008"} 1`,
+		`hold_duration_seconds_bucket{shard="1",le="0.016"} 3`, `hold_duration_seconds_bucket{shard="1",le="1.024"} 3`,
+		`hold_duration_seconds_bucket{shard="1",le="+Inf"} 6`, `hold_duration_seconds_sum{shard="1"} 0.09`,
+		`holding_requests{shard="1"} 3`, `late_requests_total{shard="1"} 4`, `full_requests_total{shard="1"} 5`,
+	} {
+		if !strings.Contains(page, "\nforesay_store_arrival_"+want+"\n") {
+			t.Errorf("/metrics does not have %s:\n%s", want, page)
 		}
 	}
 }

@@ -82,11 +82,33 @@ func (p *Page) Counter(name, help string, value uint64, labels ...string) {
 	p.add(prometheus.CounterValue, name, help, float64(value), labels)
 }
 
-func (p *Page) add(kind prometheus.ValueType, name, help string, value float64, labels []string) {
-	var names, values []string
+// Histogram adds a histogram of durations: counts has, for each of the bounds in ascending order,
+// how many were not longer, and longer than the bound before; and in the last place how many were
+// longer than all.
+func (p *Page) Histogram(name, help string, bounds []time.Duration, counts []uint64, sum time.Duration,
+	labels ...string,
+) {
+	names, values := pairs(labels)
+	n, buckets := uint64(0), map[float64]uint64{}
+	for i, bound := range bounds {
+		n += counts[i]
+		buckets[bound.Seconds()] = n
+	}
+	n += counts[len(bounds)]
+	p.metrics = append(p.metrics, prometheus.MustNewConstHistogram(prometheus.NewDesc(name, help, names, nil), n,
+		sum.Seconds(), buckets, values...))
+}
+
+// pairs returns the names and the values of labels.
+func pairs(labels []string) (names, values []string) {
 	for i := 0; i+1 < len(labels); i += 2 {
 		names, values = append(names, labels[i]), append(values, labels[i+1])
 	}
+	return names, values
+}
+
+func (p *Page) add(kind prometheus.ValueType, name, help string, value float64, labels []string) {
+	names, values := pairs(labels)
 	p.metrics = append(p.metrics, prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, names, nil), kind, value,
 		values...))
 }
