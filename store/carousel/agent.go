@@ -272,8 +272,8 @@ func (a *agent) answerDeclare(env *protocol.Env[store.Message], c *call) {
 	}
 }
 
-// answerEnded answers a step of a transaction that has ended already. Nothing is prepared for it, so
-// what has not come by now is for the client to read.
+// answerEnded answers a step of a transaction that has ended already. Nothing is prepared for it,
+// so what has not come by now is for the client to read.
 func (c *call) answerEnded(env *protocol.Env[store.Message], to protocol.ID, m store.DeclareRequest) {
 	out := store.DeclareReply{ID: c.id, Step: m.Step}
 	for _, k := range m.Reads {
