@@ -32,6 +32,7 @@ type call struct {
 	to        protocol.ID // who was asked last
 	answered  bool        // it has, and does not lead
 	silent    protocol.ID // who did not answer last
+	skipped   int         // how often that one was left out since
 	tries     int         // that were not answered
 	redirects int         // since the last try
 }
@@ -46,6 +47,9 @@ const (
 	callDoublings = 3
 	// maxRedirects is how often a call follows what servers say of each other before it waits.
 	maxRedirects = 4
+	// maxSkipped is how often a call leaves out who was silent while others say that nobody leads:
+	// its patience is longer than they need to elect a leader. It may be back, so it is asked again.
+	maxSkipped = 3
 )
 
 func newCalls(cfg store.Config, site int, format *wirefmt.Format[store.Message]) calls {
@@ -101,8 +105,12 @@ func (c *calls) onTimer(env *protocol.Env[store.Message], ref uint64) {
 		return
 	}
 	c.next(k.shard, k.to)
-	if !k.answered {
-		k.silent, k.tries = k.to, k.tries+1
+	switch {
+	case !k.answered:
+		k.silent, k.skipped, k.tries = k.to, 0, k.tries+1
+	case c.leaders[k.shard] == k.silent && k.skipped < maxSkipped:
+		k.skipped++
+		c.next(k.shard, k.silent)
 	}
 	k.redirects = 0
 	c.send(env, ref, k)

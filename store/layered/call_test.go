@@ -70,6 +70,15 @@ func TestCalls(t *testing.T) {
 					c.Expire(env, againTimer{ref})
 				}
 			}, a},
+		{"while nobody leads, the others are asked again",
+			func(c *coordinator, env *protocol.Env[store.Message], ref uint64) {
+				c.Expire(env, againTimer{ref})
+				for range 2 {
+					c.Receive(env, c.calls.calls[ref].to, elsewhere{Ref: ref})
+					env.Begin(time.Minute)
+					c.Expire(env, againTimer{ref})
+				}
+			}, b},
 		{"the connection to it breaks", func(c *coordinator, env *protocol.Env[store.Message], _ uint64) {
 			c.Broken(env, a)
 		}, b},

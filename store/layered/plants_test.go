@@ -67,6 +67,14 @@ func plants() []plant.Bug {
 			Old: "m.Leader != k.silent &&", New: "(m.Leader != k.silent || MUTANT) &&",
 		},
 		{
+			Name: "a call waits for who was silent while the others elect a leader", Test: "TestCalls",
+			Old: "&& k.skipped < maxSkipped:", New: "&& k.skipped < maxSkipped && !MUTANT:",
+		},
+		{
+			Name: "who was silent is never asked again", Test: "TestCalls",
+			Old: "\t\tk.skipped++\n", New: "\t\tif !MUTANT {\n\t\t\tk.skipped++\n\t\t}\n",
+		},
+		{
 			Name: "answers to an earlier incarnation count", Test: "TestCalls",
 			Old: "{ c.last = env.Rand.Uint64() }", New: "{\n\tif !MUTANT {\n\t\tc.last = env.Rand.Uint64()\n\t}\n}",
 		},
