@@ -186,7 +186,15 @@ func clockPlants() []plant.Bug {
 		},
 		{
 			Name: "a replica that is ahead alone does not say so", Dir: dir, Test: "TestOneClockThatWasAhead",
-			Old: "\t\tif alone {\n", New: "\t\tif alone && !MUTANT {\n",
+			Old: "\tif now == alone {\n", New: "\tif now == alone && !MUTANT {\n",
+		},
+		{
+			Name: "a clock that is held catches up alone", Dir: dir, Test: "TestOneClockStaysInStep",
+			Old: "k.held > 0 && r.inStep():\n", New: "k.held > 0 && (MUTANT || r.inStep()):\n",
+		},
+		{
+			Name: "that a clock is off in another way is not told", Dir: dir, Test: "TestOneClockStaysInStep",
+			Old: "\tif now == k.told {\n", New: "\tif now == k.told || MUTANT && now != right && k.told != right {\n",
 		},
 		{
 			Name: "a replica that hears nobody takes itself for one that is ahead alone", Dir: dir,

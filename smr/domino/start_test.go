@@ -139,23 +139,22 @@ func TestSingleMemberThatWasOff(t *testing.T) {
 	w.Run(time.Minute)
 	w.Restart(1)
 	w.Run(time.Second)
-	if r := w.replica(1); r.time.held != 0 || r.time.told {
+	if r := w.replica(1); r.time.held != 0 || r.time.told != right {
 		t.Errorf("it holds its clock by %v", r.time.held)
 	}
 	w.serves(t, "after a minute")
 }
 
-// join starts replica 4 with an empty disk, and has the group take it for another one.
-func (w *world) join(t *testing.T, opt Options, instead protocol.ID) {
+// join starts a replica with an empty disk, and has the group take it for another one.
+func (w *world) join(t *testing.T, opt Options, instead, id protocol.ID) {
 	t.Helper()
-	site := w.Place.Replicas[instead-1]
-	must(t, w.Add(4, site, func() (protocol.Node[smr.Message], error) {
-		return New("", "", opt).NewReplica(smr.ReplicaConfig{ID: 4, Members: w.Members, Machine: kv.New(), Join: true,
+	must(t, w.Add(id, w.Site(instead), func() (protocol.Node[smr.Message], error) {
+		return New("", "", opt).NewReplica(smr.ReplicaConfig{ID: id, Members: w.Members, Machine: kv.New(), Join: true,
 			RoundTrip: w.Place.Matrix.MaxRTT(w.Place.Replicas)})
 	}))
-	for _, change := range []smr.Change{{Remove: instead}, {Add: smr.Member{ID: 4}}} {
+	for _, change := range []smr.Change{{Remove: instead}, {Add: smr.Member{ID: id}}} {
 		w.Done = nil
-		w.Call(w.Client("VA"), smr.Call{Kind: smr.Reconfigure, Change: change})
+		w.Call(w.Clients[0], smr.Call{Kind: smr.Reconfigure, Change: change})
 		w.Run(10 * time.Second)
 		if len(w.Done) != 1 || w.Done[0].Outcome != smr.Committed {
 			t.Fatalf("change %+v: %+v", change, w.Done)
@@ -167,12 +166,12 @@ func (w *world) join(t *testing.T, opt Options, instead protocol.ID) {
 // time of the group when it becomes a member.
 func TestJoinsWithAClockAhead(t *testing.T) {
 	w := newWorld(t, setup{preset: "na3", opt: beyond(), clocks: off(time.Hour, 4)})
-	w.join(t, beyond(), 3)
+	w.join(t, beyond(), 3, 4)
 	r := w.replica(4)
 	if far := max(at(r.acceptor.skipped), at(r.acceptor.closed)) - w.time(); r.role != member || far > time.Second {
 		t.Errorf("a new replica (%v) claims %v ahead", r.role, far)
 	}
-	if !r.time.told || r.time.held < time.Hour-time.Minute {
+	if r.time.told == right || r.time.held < time.Hour-time.Minute {
 		t.Errorf("it holds its clock by %v", r.time.held)
 	}
 	w.serves(t, "with a new replica")
@@ -235,8 +234,8 @@ func TestOneClockThatWasAhead(t *testing.T) {
 				t.Errorf("%s: client %d would have commands proposed by replica 3", name, id)
 			}
 		}
-		w.join(t, opt, 3)
-		if r := w.replica(4); r.alone() || r.time.told {
+		w.join(t, opt, 3, 4)
+		if r := w.replica(4); r.alone() || r.time.told != right {
 			t.Errorf("%s: the new replica is ahead alone", name)
 		}
 		w.load(put, 4, 4*time.Second)

@@ -21,8 +21,18 @@ type timekeeper struct {
 	stoodAt smr.Slot      // what was passed then
 	apart   int           // ticks since it was not alone with its claims
 	ahead   time.Duration // how far at the last tick what was claimed was ahead of the clock
-	told    bool          // the application knows that the clock is off
+	told    wrong         // what the application knows
 }
+
+// wrong is how a clock is off.
+type wrong uint8
+
+const (
+	right  wrong = iota
+	behind       // it is behind what was promised
+	held         // it is ahead, and not followed
+	alone        // what the replica has promised is ahead, alone
+)
 
 // startTime begins to keep time when the replica takes part. A clock that is far ahead of all that
 // the disk knows, be it the ceiling of its claims or what was executed, counts as one that has
@@ -140,7 +150,8 @@ func (r *replica) tickTime(env *protocol.Env[smr.Message]) {
 // another member's claims are, as when this replica stood still, or its clock was behind and is set
 // right. Otherwise time goes on from where it was, and catches up a tenth faster than the clock:
 // nothing depends on what slots are in the time of day. So a majority of clocks that jump ahead,
-// and back again, moves no claims.
+// and back again, moves no claims. It catches up in step with a majority: a replica whose clock is
+// ahead of theirs would be ahead alone otherwise, without any part in new slots.
 func (r *replica) followClock(env *protocol.Env[smr.Message]) {
 	k := &r.time
 	every := r.Times(tick)
@@ -149,7 +160,7 @@ func (r *replica) followClock(env *protocol.Env[smr.Message]) {
 		k.held += elapsed - every
 	case elapsed < 0:
 		k.held = max(0, k.held+elapsed)
-	default:
+	case k.held > 0 && r.inStep():
 		k.held = max(0, k.held-elapsed/catchUp)
 	}
 	k.seen = env.Now
@@ -168,24 +179,40 @@ func (r *replica) claimedByOthers() (furthest smr.Slot) {
 	return furthest
 }
 
-// tellTime tells the application when the clock is off, and when it is right again.
+// inStep reports whether what the replica has claimed is ahead of what a majority has by no more
+// than the time until their claims are heard.
+func (r *replica) inStep() bool {
+	const heard = 1.5 // round trips: half of one on the way, after at most a tick
+	own := r.peers[r.Cfg.ID]
+	return own != nil && own.claims.Skipped <= r.passed()+smr.Slot(max(r.Times(heard), r.Tempo.Times(heard)))
+}
+
+// tellTime tells the application when the clock is off, or off in another way, and when it is right
+// again.
 func (r *replica) tellTime(env *protocol.Env[smr.Message]) {
 	k := &r.time
 	if k.heard < suspectTicks && k.held > 0 {
 		return // the members will tell
 	}
-	alone := k.apart >= suspectTicks
-	off := k.held > 0 || alone || k.ahead > r.farAhead() || k.told && k.ahead > r.farAhead()/2
-	if off == k.told {
+	now := right
+	switch {
+	case k.apart >= suspectTicks:
+		now = alone
+	case k.held > 0:
+		now = held
+	case k.ahead > r.farAhead() || k.told != right && k.ahead > r.farAhead()/2:
+		now = behind
+	}
+	if now == k.told {
 		return
 	}
-	k.told = off
-	var say smr.ClockOff // zeros: right again
-	if off {
+	k.told = now
+	say := smr.ClockOff{} // zeros: right again
+	if now != right {
 		say = smr.ClockOff{Behind: k.ahead, Held: k.held}
-		if alone {
-			say.Alone = at(r.acceptor.skipped - r.passed())
-		}
+	}
+	if now == alone {
+		say.Alone = at(r.acceptor.skipped - r.passed())
 	}
 	env.Send(protocol.App, say)
 }

@@ -37,7 +37,7 @@ func (w *world) serves(t *testing.T, when string) {
 		{Kind: smr.Execute, Command: kv.Put([]byte("k"), []byte("v"))}, {Kind: smr.Read, Command: []byte("k")},
 	} {
 		w.Done = nil
-		w.Call(w.Client("VA"), c)
+		w.Call(w.Clients[0], c)
 		w.Run(time.Second)
 		if len(w.Done) != 1 || w.Done[0].Outcome != smr.Committed {
 			t.Errorf("%s, call %v: %+v", when, c.Kind, w.Done)
@@ -162,6 +162,49 @@ func TestClaimsAheadAreTold(t *testing.T) {
 		if n := told[id]; len(n) != 2 || !about(n[0].Behind, 4*time.Second) || n[0].Held != 0 ||
 			n[1] != (smr.ClockOff{}) {
 			t.Errorf("replica %d told %v", id, n)
+		}
+	}
+}
+
+// TestOneClockStaysInStep: one of three clocks has jumped, and nobody sets it right. Its replica
+// takes part in new slots with the others, and what it says last of its clock is what is so.
+func TestOneClockStaysInStep(t *testing.T) {
+	for name, c := range map[string]struct {
+		jumps   []time.Duration // each for a while, of replica 3
+		waits   time.Duration
+		wanting func(smr.ClockOff) bool
+	}{
+		"jumps ahead": {
+			jumps: []time.Duration{time.Hour}, waits: 5 * time.Second,
+			wanting: func(m smr.ClockOff) bool { return m.Held > time.Minute && m.Alone == 0 },
+		},
+		"is behind, then ahead": {
+			jumps:   []time.Duration{-time.Hour, time.Hour + time.Minute},
+			wanting: func(m smr.ClockOff) bool { return m.Held > 50*time.Second && m.Behind < time.Second },
+		},
+	} {
+		var told smr.ClockOff
+		w := newWorld(t, setup{preset: "na3", opt: beyond(), cfg: sim.Config[smr.Message]{
+			App: func(from protocol.ID, msg smr.Message) {
+				if m, ok := msg.(smr.ClockOff); ok && from == 3 {
+					told = m
+				}
+			},
+		}})
+		for _, by := range c.jumps {
+			w.Run(2 * time.Second)
+			w.jump(by, 3)
+		}
+		w.Run(c.waits)
+		w.serves(t, name)
+		for range 150 {
+			w.Run(100 * time.Millisecond)
+			if far := at(w.replica(3).acceptor.skipped) - w.time(); far > 300*time.Millisecond {
+				t.Fatalf("%s: the replica claims %v ahead", name, far)
+			}
+		}
+		if !c.wanting(told) {
+			t.Errorf("%s: it says %+v", name, told)
 		}
 	}
 }
