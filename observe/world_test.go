@@ -4,27 +4,26 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/status"
-
-	"github.com/foresay/foresay/control"
-
 	bffpb "github.com/foresay/foresay/api/foresay/bff/v1"
-
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
+	"github.com/foresay/foresay/control"
+	"github.com/foresay/foresay/internal/heap"
 	"github.com/foresay/foresay/observe"
 	"github.com/foresay/foresay/predict"
 	"github.com/foresay/foresay/specgrpc"
 	"github.com/foresay/foresay/wan"
 	"github.com/foresay/foresay/wan/shape"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 )
 
 const (
@@ -271,3 +270,5 @@ func (s *shop) visit(n int, p *page, interceptors ...grpc.UnaryServerInterceptor
 	}
 	return seen
 }
+
+func TestMain(m *testing.M) { os.Exit(heap.RunTests(m)) }

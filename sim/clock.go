@@ -78,7 +78,7 @@ func (s *Sim[M]) SetClock(id protocol.ID, c Clock) error {
 
 func (s *Sim[M]) setClock(n *node[M], c Clock) {
 	s.trace.note(s, n, fmt.Sprintf("its clock is now off by %v, and drifts by %d millionths", c.Offset, c.DriftPPM))
-	n.clock.set(s.now, s.config.Epoch+s.now+c.Offset, c.DriftPPM)
+	n.clock.set(s.now, s.config.ClockStart+s.now+c.Offset, c.DriftPPM)
 }
 
 // Jump moves a node's clock at once, ahead or back. Timers that are set keep their time.

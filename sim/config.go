@@ -49,8 +49,8 @@ type Config[M any] struct {
 	// App gets what nodes send to their application, at the time of Now. It may call the Sim's
 	// methods but Step and those that run. nil: nobody.
 	App func(from protocol.ID, msg M)
-	// Epoch is what a right clock shows at the start; 0 is an hour.
-	Epoch time.Duration
+	// ClockStart is what a right clock shows at the start; 0 is an hour.
+	ClockStart time.Duration
 	// MaxEvents bounds how many events are to come at once. A run that gets there fails: something
 	// feeds itself. 0 is a million.
 	MaxEvents int
@@ -108,8 +108,8 @@ func (c *Config[M]) validate() error {
 	if c.MaxEvents < 0 {
 		errs = append(errs, fmt.Errorf("MaxEvents of %d is negative", c.MaxEvents))
 	}
-	if c.Epoch < 0 {
-		errs = append(errs, fmt.Errorf("an Epoch of %v is negative", c.Epoch))
+	if c.ClockStart < 0 {
+		errs = append(errs, fmt.Errorf("a ClockStart of %v is negative", c.ClockStart))
 	}
 	return errors.Join(errs...)
 }
@@ -126,8 +126,8 @@ func (c *Config[M]) setDefaults() {
 		c.Datagrams = &d
 	}
 	c.CheckEvery = max(c.CheckEvery, 1)
-	if c.Epoch == 0 {
-		c.Epoch = time.Hour
+	if c.ClockStart == 0 {
+		c.ClockStart = time.Hour
 	}
 	if c.MaxEvents == 0 {
 		c.MaxEvents = 1_000_000

@@ -186,14 +186,14 @@ func (pointers) Decode(b []byte) (any, error) {
 
 func TestConfigsAreChecked(t *testing.T) {
 	for want, c := range map[string]sim.Config[any]{
-		"sim: CodecChance of 2 is not in [0, 1]":                         {CodecChance: 2},
-		"sim: Datagrams.Loss of -1 is not in [0, 1]":                     {Datagrams: &sim.Datagrams{Loss: -1}},
-		"sim: Datagrams.Duplicate of 2 is not in [0, 1]":                 {Datagrams: &sim.Datagrams{Duplicate: 2}},
-		"sim: Datagrams.Reorder of 2 is not in [0, 1]":                   {Datagrams: &sim.Datagrams{Reorder: 2}},
-		"sim: Datagrams.ReorderBy of -1ns is negative":                   {Datagrams: &sim.Datagrams{ReorderBy: -1}},
-		"sim: Disk of {Latency:-1ns Jitter:0s} has a negative time":      {Disk: sim.Disk{Latency: -1}},
-		"sim: CheckEvery of -1 is negative":                              {CheckEvery: -1},
-		"sim: MaxEvents of -1 is negative\nan Epoch of -1ns is negative": {MaxEvents: -1, Epoch: -1},
+		"sim: CodecChance of 2 is not in [0, 1]":                             {CodecChance: 2},
+		"sim: Datagrams.Loss of -1 is not in [0, 1]":                         {Datagrams: &sim.Datagrams{Loss: -1}},
+		"sim: Datagrams.Duplicate of 2 is not in [0, 1]":                     {Datagrams: &sim.Datagrams{Duplicate: 2}},
+		"sim: Datagrams.Reorder of 2 is not in [0, 1]":                       {Datagrams: &sim.Datagrams{Reorder: 2}},
+		"sim: Datagrams.ReorderBy of -1ns is negative":                       {Datagrams: &sim.Datagrams{ReorderBy: -1}},
+		"sim: Disk of {Latency:-1ns Jitter:0s} has a negative time":          {Disk: sim.Disk{Latency: -1}},
+		"sim: CheckEvery of -1 is negative":                                  {CheckEvery: -1},
+		"sim: MaxEvents of -1 is negative\na ClockStart of -1ns is negative": {MaxEvents: -1, ClockStart: -1},
 	} {
 		if _, err := sim.New(c); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)

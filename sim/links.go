@@ -61,7 +61,7 @@ func (s *Sim[M]) Reset(from, to protocol.ID) {
 	}
 	s.trace.note(s, a, fmt.Sprintf("its connection to %d is reset", to))
 	l := s.link(a, b)
-	l.epoch++
+	l.serial++
 	l.last, l.gap = 0, true
 	s.tellGap(a, b)
 }

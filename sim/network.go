@@ -27,18 +27,18 @@ type route struct {
 
 // A link is one direction between two nodes.
 type link struct {
-	cuts  int           // how many faults keep it from carrying anything; lifted one by one
-	epoch uint32        // of the connection: what was sent in an earlier one does not arrive
-	last  time.Duration // the latest arrival of what is under way
-	gap   bool          // something was lost, and the receiver does not know
-	sent  uint64
+	cuts   int           // how many faults keep it from carrying anything; lifted one by one
+	serial uint32        // of the connection: what was sent in an earlier one does not arrive
+	last   time.Duration // the latest arrival of what is under way
+	gap    bool          // something was lost, and the receiver does not know
+	sent   uint64
 }
 
 // renew makes the link a new connection, for a receiver that knows of no earlier one. Datagrams
 // need none: they arrive whoever is there by then.
 func (l *link) renew(stream bool) {
 	if stream {
-		l.epoch++
+		l.serial++
 		l.last = 0
 	}
 	l.gap = false
@@ -133,7 +133,7 @@ func (s *Sim[M]) sendStream(n, peer *node[M], p packet[M]) {
 	at += r.link.Transit(s.net.salt(n.index, peer.index, l.sent),
 		wan.Departure{Path: r.path, At: at, SizeBytes: p.sizeBytes})
 	l.last = max(l.last, at)
-	s.queue.add(l.last, event[M]{kind: evReceive, node: peer.index, from: n.id, epoch: l.epoch, msg: p.msg,
+	s.queue.add(l.last, event[M]{kind: evReceive, node: peer.index, from: n.id, serial: l.serial, msg: p.msg,
 		chain: s.chain.sent(n.site != peer.site)})
 }
 
@@ -192,7 +192,7 @@ func (s *Sim[M]) sendDatagram(n, peer *node[M], p packet[M]) {
 		if unit(mix(salt^(4+i))) < d.Reorder {
 			at += time.Duration(unit(mix(salt^(8+i))) * float64(d.ReorderBy))
 		}
-		s.queue.add(at, event[M]{kind: evReceive, node: peer.index, from: n.id, epoch: l.epoch, msg: p.msg,
+		s.queue.add(at, event[M]{kind: evReceive, node: peer.index, from: n.id, serial: l.serial, msg: p.msg,
 			chain: s.chain.sent(n.site != peer.site)})
 	}
 }

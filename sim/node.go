@@ -39,7 +39,7 @@ type node[M any] struct {
 	checked     protocol.Checked
 	linked      protocol.Linked[M]
 	timers      map[protocol.Timer]timer
-	timerEpoch  uint32
+	timerSerial uint32
 	waiting     []parcel[M] // sends that wait for the disk
 	first       int         // of waiting, the first that has not left
 
@@ -59,7 +59,7 @@ type node[M any] struct {
 // it has where it is: that comes, finds that it is early, and goes back into the queue.
 type timer struct {
 	due, event time.Duration
-	epoch      uint32 // of the event that counts
+	serial     uint32 // of the event that counts
 	set        bool
 	chain      Chain // by which it was set last
 }
@@ -131,9 +131,9 @@ func (s *Sim[M]) setTimer(n *node[M], name protocol.Timer, d time.Duration) {
 	s.calling = nil
 	t.due, t.set, t.chain = due, true, s.chain
 	if !ok || t.event > due {
-		n.timerEpoch++
-		t.event, t.epoch = due, n.timerEpoch
-		s.queue.add(due, event[M]{kind: evExpire, node: n.index, incarnation: n.incarnation, epoch: t.epoch, timer: name})
+		n.timerSerial++
+		t.event, t.serial = due, n.timerSerial
+		s.queue.add(due, event[M]{kind: evExpire, node: n.index, incarnation: n.incarnation, serial: t.serial, timer: name})
 	}
 	n.timers[name] = t
 }
@@ -153,7 +153,7 @@ func (s *Sim[M]) stopTimer(n *node[M], name protocol.Timer) {
 func (s *Sim[M]) expired(n *node[M], e *event[M]) bool {
 	t, ok := n.timers[e.timer]
 	switch {
-	case !ok || t.epoch != e.epoch:
+	case !ok || t.serial != e.serial:
 		return false
 	case !t.set:
 		delete(n.timers, e.timer)
@@ -161,7 +161,7 @@ func (s *Sim[M]) expired(n *node[M], e *event[M]) bool {
 	case t.due > s.now:
 		t.event = t.due
 		n.timers[e.timer] = t
-		s.queue.add(t.due, event[M]{kind: evExpire, node: n.index, incarnation: n.incarnation, epoch: t.epoch,
+		s.queue.add(t.due, event[M]{kind: evExpire, node: n.index, incarnation: n.incarnation, serial: t.serial,
 			timer: e.timer})
 		return false
 	}

@@ -149,7 +149,7 @@ func TestResumeAndCrashEndPauses(t *testing.T) {
 }
 
 func TestClocks(t *testing.T) {
-	b := newBench(t, sim.Config[any]{Epoch: time.Minute})
+	b := newBench(t, sim.Config[any]{ClockStart: time.Minute})
 	show := func(at, want time.Duration) {
 		b.At(at, func() {
 			if got := b.Clock(1) - time.Minute; got != want {

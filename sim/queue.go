@@ -29,7 +29,7 @@ type event[M any] struct {
 	kind        eventKind
 	node        int32  // index in Sim.nodes, or -1
 	incarnation uint32 // of the node, for what ends with a crash
-	epoch       uint32 // of the link, or of the timer
+	serial      uint32 // of the link, or of the timer
 	from        protocol.ID
 	n           uint64
 	timer       protocol.Timer

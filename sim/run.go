@@ -179,7 +179,7 @@ func (s *Sim[M]) reaches(n *node[M], e *event[M]) bool {
 	if e.from == protocol.App || e.from == n.id {
 		return e.incarnation == n.incarnation
 	}
-	return e.epoch == s.net.links[s.byID[e.from]][n.index].epoch
+	return e.serial == s.net.links[s.byID[e.from]][n.index].serial
 }
 
 func (s *Sim[M]) start(n *node[M]) {

@@ -85,7 +85,7 @@ func (s *Sim[M]) isCall(n *node[M], e *event[M]) bool {
 		return n.node != nil && s.reaches(n, e)
 	case evExpire:
 		t, ok := n.timers[e.timer]
-		return e.incarnation == n.incarnation && ok && t.epoch == e.epoch && t.set && t.due <= s.now
+		return e.incarnation == n.incarnation && ok && t.serial == e.serial && t.set && t.due <= s.now
 	}
 	return false
 }

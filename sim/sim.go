@@ -91,7 +91,7 @@ func (s *Sim[M]) Add(spec Node[M]) error {
 		n.ownDisk = *spec.Disk
 	}
 	n.disk = n.ownDisk
-	n.clock.set(s.now, s.config.Epoch+s.now+spec.Clock.Offset, spec.Clock.DriftPPM)
+	n.clock.set(s.now, s.config.ClockStart+s.now+spec.Clock.Offset, spec.Clock.DriftPPM)
 	s.byID[n.id] = n.index
 	s.nodes = append(s.nodes, n)
 	s.net.grow(len(s.nodes))
@@ -99,7 +99,7 @@ func (s *Sim[M]) Add(spec Node[M]) error {
 	return nil
 }
 
-// Now returns the simulation's time, which is what a right clock shows less Config.Epoch.
+// Now returns the simulation's time, which is what a right clock shows less Config.ClockStart.
 func (s *Sim[M]) Now() time.Duration { return s.now }
 
 // Steps returns how many steps were made.

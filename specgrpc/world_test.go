@@ -5,25 +5,25 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
 	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/foresay/foresay"
+	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
+	"github.com/foresay/foresay/control"
+	"github.com/foresay/foresay/internal/heap"
+	"github.com/foresay/foresay/specgrpc"
+	"github.com/foresay/foresay/wan"
+	"github.com/foresay/foresay/wan/shape"
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
-
-	"github.com/foresay/foresay"
-	"github.com/foresay/foresay/control"
-
-	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
-	"github.com/foresay/foresay/specgrpc"
-	"github.com/foresay/foresay/wan"
-	"github.com/foresay/foresay/wan/shape"
 )
 
 const (
@@ -265,3 +265,5 @@ func wantNotes(t testing.TB, s *kvServer, want ...string) {
 		t.Errorf("calls handled (-want +got):\n%s", diff)
 	}
 }
+
+func TestMain(m *testing.M) { os.Exit(heap.RunTests(m)) }

@@ -2,16 +2,17 @@ package calls
 
 import (
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/foresay/foresay/bench"
 	"github.com/foresay/foresay/bench/table"
+	"github.com/foresay/foresay/internal/heap"
+	"github.com/google/go-cmp/cmp"
 )
 
 // latencies plays one round of plain gRPC in a bubble.
@@ -137,3 +138,5 @@ func TestStudiesDrawTheirFigures(t *testing.T) {
 func bubbles(t *testing.T) func(func()) {
 	return func(f func()) { synctest.Test(t, func(*testing.T) { f() }) }
 }
+
+func TestMain(m *testing.M) { os.Exit(heap.RunTests(m)) }

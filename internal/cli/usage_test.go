@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/foresay/foresay/internal/cli/smrcmd"
 	"github.com/foresay/foresay/internal/cli/smrcmd/plancmd"
 	storeplan "github.com/foresay/foresay/internal/cli/storecmd/plancmd"
+	"github.com/foresay/foresay/internal/heap"
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/smr/plan"
 	"github.com/foresay/foresay/store/client"
@@ -235,3 +237,5 @@ func TestUsageErrorsAsJSON(t *testing.T) {
 		t.Errorf("without --json the output is %s", out)
 	}
 }
+
+func TestMain(m *testing.M) { os.Exit(heap.RunTests(m)) }

@@ -101,7 +101,7 @@ func (t *task) launch(a *Attempt, use *spectree.Use) {
 		})
 	}
 	if c.looks == nil && !ofRun(c.ctx) { // what the tracer looks up does not count
-		c.watch()
+		c.recordLookups()
 	}
 	a.outside.looks = c.looks
 	a.ctx, a.timed = base, c.waiter.deadline != 0 && !a.speculative

@@ -117,8 +117,8 @@ func (s *lookups) state() (looked int, all bool) {
 	return len(s.made), s.all
 }
 
-// watch has lookups in the context of the call's code be remembered. Under mu.
-func (c *call) watch() {
+// recordLookups has lookups in the context of the call's code be remembered. Under mu.
+func (c *call) recordLookups() {
 	told := func(any) bool { return false }
 	if k, ok := c.op.Transport.(Comparer); ok {
 		told = k.Told

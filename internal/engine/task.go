@@ -163,7 +163,7 @@ func (t *task) unlock() {
 	t.seeHeldUp()
 	t.seeKnown()
 	t.watchOrphans()
-	t.watch()
+	t.checkProgress()
 	t.forgetAll()
 	var few [4]duty
 	todo := append(few[:0], t.todo...)

@@ -47,9 +47,9 @@ func (t *task) notUnderWay(a *Attempt) {
 // waits reports whether something is under way that ends by itself.
 func (d *watchdog) waits() bool { return d.underWay > 0 || d.ends > 0 }
 
-// watch has the watchdog look later if the task may be stuck now. It is called
+// checkProgress has the watchdog look later if the task may be stuck now. It is called
 // after each turn, under mu.
-func (t *task) watch() {
+func (t *task) checkProgress() {
 	d := &t.dog
 	d.turns++
 	if d.waits() || d.set || d.hopeless || !t.tree.Waiting() {

@@ -28,12 +28,12 @@ type node struct {
 	server *kvServer
 
 	mu   sync.Mutex
-	now  *epoch
-	past []*epoch
+	now  *life
+	past []*life
 }
 
-// epoch is the life of a server's process.
-type epoch struct {
+// life is the time of a server's process.
+type life struct {
 	dead    atomic.Bool
 	grpc    *grpc.Server
 	reg     *specgrpc.ServiceRegistrar
@@ -48,7 +48,7 @@ func newNode(w *world, index int) *node {
 
 // start starts the server's process.
 func (n *node) start() error {
-	e := &epoch{clients: make([]kvpb.TestKVClient, n.w.sc.knobs.Servers), served: make(chan struct{})}
+	e := &life{clients: make([]kvpb.TestKVClient, n.w.sc.knobs.Servers), served: make(chan struct{})}
 	for i := n.index + 1; i < n.w.sc.knobs.Servers; i++ {
 		c, err := n.w.connect(siteOf(n.index), i)
 		if err != nil {
@@ -62,7 +62,7 @@ func (n *node) start() error {
 		return err
 	}
 	enter := func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-		resp, err := handler(context.WithValue(ctx, epochKey{}, e), req)
+		resp, err := handler(context.WithValue(ctx, lifeKey{}, e), req)
 		if m, ok := resp.(proto.Message); ok && err == nil {
 			n.w.journal.serve(pair(fmt.Sprintf("%T", req), req.(proto.Message), m))
 		}
@@ -154,8 +154,8 @@ func (n *node) crash() {
 	n.end(e)
 }
 
-// end stops an epoch's server and waits for it.
-func (n *node) end(e *epoch) {
+// end stops a process's server and waits for it.
+func (n *node) end(e *life) {
 	for _, c := range e.conns {
 		c.close()
 	}
@@ -209,11 +209,11 @@ func (n *node) stop() {
 func (n *node) check() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	epochs := n.past
+	lives := n.past
 	if n.now != nil {
-		epochs = append(epochs[:len(epochs):len(epochs)], n.now)
+		lives = append(lives[:len(lives):len(lives)], n.now)
 	}
-	for _, e := range epochs {
+	for _, e := range lives {
 		if left := e.reg; left != nil && left.HalfOpen() != 0 {
 			n.w.journal.brokenRule("server %s has %d half-open calls left", serverName(n.index), left.HalfOpen())
 		}

@@ -59,10 +59,10 @@ func (s *kvServer) operate(in *invocation, at, digest string, o *kvpb.Operation)
 	if o.GetTarget() == "local" {
 		return s.local(in, o)
 	}
-	if in.epoch == nil {
-		return nil, status.Error(codes.Internal, "no interceptor told the epoch")
+	if in.life == nil {
+		return nil, status.Error(codes.Internal, "no interceptor told the process's life")
 	}
-	c := &invoker{w: s.w, clients: in.epoch.clients}
+	c := &invoker{w: s.w, clients: in.life.clients}
 	m, err := c.call(in.ctx, at, serverOf(o.GetTarget()), o)
 	if err != nil {
 		return nil, err

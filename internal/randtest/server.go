@@ -47,20 +47,20 @@ type invocation struct {
 	at      string
 	method  methods
 	request proto.Message
-	epoch   *epoch
+	life    *life
 	staged  map[string]*kvpb.GetResponse // writes to come
 	reads   int
 	writes  int
 }
 
-type epochKey struct{}
+type lifeKey struct{}
 
 func (s *kvServer) begin(ctx context.Context, method methods, r proto.Message) *invocation {
 	in := &invocation{ctx: ctx, method: method, request: r, staged: make(map[string]*kvpb.GetResponse)}
 	if md, ok := metadata.FromIncomingContext(ctx); ok && len(md.Get("at")) > 0 {
 		in.at = md.Get("at")[0]
 	}
-	in.epoch, _ = ctx.Value(epochKey{}).(*epoch)
+	in.life, _ = ctx.Value(lifeKey{}).(*life)
 	return in
 }
 
@@ -254,7 +254,7 @@ func (s *kvServer) apply(in *invocation, k kind, key, value string) *kvpb.GetRes
 		old = &kvpb.GetResponse{}
 	}
 	v := next(old, k, value)
-	if in.epoch != nil && in.epoch.dead.Load() {
+	if in.life != nil && in.life.dead.Load() {
 		return v
 	}
 	s.kv[key] = v

@@ -48,23 +48,6 @@ func checkAuthors(tree *tree, report *report) {
 }
 
 // exported returns the exported names that a file declares, but for methods.
-func exported(file *ast.File) (names []*ast.Ident) {
-	for _, decl := range file.Decls {
-		switch d := decl.(type) {
-		case *ast.FuncDecl:
-			if d.Recv == nil {
-				names = append(names, d.Name)
-			}
-		case *ast.GenDecl:
-			for _, spec := range d.Specs {
-				switch s := spec.(type) {
-				case *ast.TypeSpec:
-					names = append(names, s.Name)
-				case *ast.ValueSpec:
-					names = append(names, s.Names...)
-				}
-			}
-		}
-	}
-	return slices.DeleteFunc(names, func(name *ast.Ident) bool { return !name.IsExported() })
+func exported(file *ast.File) []*ast.Ident {
+	return slices.DeleteFunc(packageLevel(file), func(name *ast.Ident) bool { return !name.IsExported() })
 }

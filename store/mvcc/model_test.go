@@ -7,12 +7,14 @@ import (
 	"iter"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/foresay/foresay/clock"
+	"github.com/foresay/foresay/internal/heap"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
 )
@@ -415,3 +417,5 @@ func FuzzKeys(f *testing.F) {
 		}
 	})
 }
+
+func TestMain(m *testing.M) { os.Exit(heap.RunTests(m)) }

@@ -3,8 +3,10 @@ package replicatedcommit
 import (
 	"fmt"
 	"iter"
+	"os"
 	"testing"
 
+	"github.com/foresay/foresay/internal/heap"
 	"github.com/foresay/foresay/internal/msgtext"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
@@ -115,3 +117,5 @@ func TestScenarios(t *testing.T) {
 
 // TestConformance plays 200 seeds under faults, or a fifth of them.
 func TestConformance(t *testing.T) { storetest.Conformance(t, subject(0), 200) }
+
+func TestMain(m *testing.M) { os.Exit(heap.RunTests(m)) }

@@ -3,10 +3,12 @@ package tapir
 import (
 	"fmt"
 	"iter"
+	"os"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/foresay/foresay/internal/heap"
 	"github.com/foresay/foresay/internal/msgtext"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
@@ -60,3 +62,5 @@ func TestScenarios(t *testing.T) {
 		return "", false
 	})
 }
+
+func TestMain(m *testing.M) { os.Exit(heap.RunTests(m)) }

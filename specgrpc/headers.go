@@ -10,10 +10,10 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// observed is the value or the error of a call whose caller looks at the
+// revealed is the value or the error of a call whose caller looks at the
 // transport. What was seen is part of the task's record, so that a later run
 // sees the same.
-type observed struct {
+type revealed struct {
 	error
 	reply   proto.Message
 	header  metadata.MD
@@ -21,7 +21,7 @@ type observed struct {
 	peer    peer.Peer
 }
 
-func (o *observed) Unwrap() error { return o.error }
+func (r *revealed) Unwrap() error { return r.error }
 
 // isObserver reports whether an option lets its caller see the transport.
 func isObserver(o grpc.CallOption) bool {
@@ -36,7 +36,7 @@ func observes(opts []grpc.CallOption) bool { return slices.ContainsFunc(opts, is
 
 // observe makes a call and returns what it saw, as value or as error.
 func (k *call) observe(ctx context.Context, reply proto.Message) (any, error) {
-	o := &observed{reply: reply}
+	o := &revealed{reply: reply}
 	opts := append(slices.Clip(k.opts), grpc.Header(&o.header), grpc.Trailer(&o.trailer), grpc.Peer(&o.peer))
 	o.error = k.conn.cc.Invoke(ctx, k.method.name, k.request, reply, opts...)
 	if o.error != nil {
@@ -48,9 +48,9 @@ func (k *call) observe(ctx context.Context, reply proto.Message) (any, error) {
 // reveal gives the caller's options what was seen, and returns the plain value
 // and error.
 func reveal(value any, err error, opts []grpc.CallOption) (any, error) {
-	o, ok := value.(*observed)
+	o, ok := value.(*revealed)
 	if !ok {
-		if o, ok = err.(*observed); !ok {
+		if o, ok = err.(*revealed); !ok {
 			return value, err
 		}
 	}
