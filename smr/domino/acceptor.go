@@ -185,7 +185,7 @@ func (a *acceptor) vote(i item) {
 	}
 }
 
-// full tells whether an item is too much beside those that were voted for and are not executed. A
+// full reports whether an item is too much beside those that were voted for and are not executed. A
 // single larger one is not.
 func (a *acceptor) full(i item, cfg smr.ReplicaConfig) bool {
 	return len(a.votes) >= cfg.MaxPending || a.voteBytes > 0 && a.voteBytes+i.bytes() > cfg.MaxPendingBytes

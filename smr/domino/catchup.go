@@ -307,7 +307,7 @@ func (r *replica) sendState(env *protocol.Env[smr.Message], to protocol.ID) {
 	r.Transfers.Begin(env, to, out)
 }
 
-// takes tells whether the replica takes a part of a snapshot. It has no-ops executed too, behind
+// takes reports whether the replica takes a part of a snapshot. It has no-ops executed too, behind
 // what was applied last.
 func (r *replica) takes(from protocol.ID, part kit.SnapshotChunk) (has smr.Slot, ok bool) {
 	return r.learner.executed, (r.role != blank || r.Cfg.Join || r.Admission.Admitted()) && part.Slot <= maxSlot &&

@@ -31,8 +31,9 @@ func (r *replica) coordinate(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// idle tells whether no decision of the coordinator's about a track is under way. What was proposed
-// again when it began to coordinate comes first: decisions that follow are about other slots.
+// idle reports whether no decision of the coordinator's about a track is under way. What was
+// proposed again when it began to coordinate comes first: decisions that follow are about other
+// slots.
 //
 // One decision at a time: what is under way is not in w yet, so the next one would be about the
 // same slots. More votes may have come since, and choose may say something else for one of them.

@@ -18,8 +18,8 @@ type road struct {
 	unanswered int
 }
 
-// silent tells whether the replica has probably failed: the probes of a round trip, and some more,
-// were not answered. Its measurements stay in the window for longer.
+// silent reports whether the replica has probably failed: the probes of a round trip, and some
+// more, were not answered. Its measurements stay in the window for longer.
 func (c *client) silent(o *road) bool {
 	return o.unanswered > 4+int(c.Tempo.Times(1)/c.opt.Probe)
 }
@@ -55,7 +55,7 @@ func (r *record16) add(fast bool) {
 	r.count = min(r.count+1, 16)
 }
 
-// failing tells whether the fast path is rarely taken: the estimates are wrong, or there is too
+// failing reports whether the fast path is rarely taken: the estimates are wrong, or there is too
 // much to do.
 //
 // Eight attempts at least, or a client that begins with one bad estimate would leave the fast path

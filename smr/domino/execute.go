@@ -99,8 +99,8 @@ func (r *replica) settled() smr.Slot {
 	return s
 }
 
-// fixed tells whether it is decided that a slot is a client's: known as a decision, or by the votes
-// of a supermajority in ballot 0, which decide although slots below may be open.
+// fixed reports whether it is decided that a slot is a client's: known as a decision, or by the
+// votes of a supermajority in ballot 0, which decide although slots below may be open.
 func (r *replica) fixed(w watched) bool {
 	l := &r.learner
 	is := func(i item) bool {

@@ -283,7 +283,7 @@ func (r *replica) bound(o *track) smr.Slot {
 	return limit
 }
 
-// counts tells whether the replica counts votes of the shared track.
+// counts reports whether the replica counts votes of the shared track.
 func (r *replica) counts() bool { return r.opt.AllLearn || r.coord.phase == leading }
 
 func (r *replica) closedBy(id protocol.ID) smr.Slot { return r.peers[id].claims.Closed }

@@ -26,7 +26,7 @@ func (r *replica) lullRules() kit.LullRules {
 	}
 }
 
-// nothingToDo tells whether all commands that the replica knows of are executed, and all members
+// nothingToDo reports whether all commands that the replica knows of are executed, and all members
 // have its stream. A question that is not answered, as nobody has executed more, is nothing.
 func (r *replica) nothingToDo() (mark uint64, ok bool) {
 	l, q := &r.learner, &r.reads
@@ -54,14 +54,14 @@ func (r *replica) nothingToDo() (mark uint64, ok bool) {
 	return kit.MarkOf(marks...), true
 }
 
-// nothingToDo tells whether a coordinator decides nothing but that the members do not change, or
+// nothingToDo reports whether a coordinator decides nothing but that the members do not change, or
 // somebody else coordinates.
 func (c *coordinator) nothingToDo() bool {
 	return c.phase != preparing && !c.waiting && c.hold == 0 && len(c.changes)+len(c.revoking) == 0
 }
 
-// silent tells whether what the coordinator has decided as time passed has arrived everywhere, and
-// no claims are about to be told.
+// silent reports whether what the coordinator has decided as time passed has arrived everywhere,
+// and no claims are about to be told.
 func (r *replica) silent() bool {
 	c := &r.coord
 	if r.Batch.Waits() {

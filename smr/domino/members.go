@@ -6,10 +6,10 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// alive tells whether a member was heard recently.
+// alive reports whether a member was heard recently.
 func (r *replica) alive(id protocol.ID) bool { return r.heard(id, suspectTicks) }
 
-// heard tells whether a member was heard in so many ticks.
+// heard reports whether a member was heard in so many ticks.
 func (r *replica) heard(id protocol.ID, ticks int) bool {
 	return id == r.Cfg.ID || r.peers[id] != nil && r.peers[id].silent < ticks
 }

@@ -46,7 +46,7 @@ func (m *meter) add(now time.Duration, e echo) {
 	}
 }
 
-// held tells whether an echo was held up: it follows the one before much closer than their probes
+// held reports whether an echo was held up: it follows the one before much closer than their probes
 // did. If a clock was set, it was not.
 func (m *meter) held(sent, received time.Duration) bool {
 	apart := received - m.received

@@ -266,7 +266,7 @@ func (r *replica) onChange(env *protocol.Env[smr.Message], from protocol.ID, m k
 	r.coord.changes = r.Desk.TakeChange(env, from, m, r.coord.changes)
 }
 
-// upToDate tells whether a replica that waits to be added was the last one that asked what was
+// upToDate reports whether a replica that waits to be added was the last one that asked what was
 // executed, and lacked little of it.
 func (r *replica) upToDate(_ *protocol.Env[smr.Message], id protocol.ID, _ kit.Incarnation) (ok bool, why string) {
 	if len(r.group) >= maxMembers {

@@ -73,7 +73,7 @@ func (r rule) threshold() int { return max(1, r.classic+r.command-r.n) }
 // four. So B, though it was sent after A's acknowledgement, is executed before A.
 func (r rule) closers() int { return r.n - r.threshold() + 1 }
 
-// open tells whether the votes that are still missing can decide the slot in ballot 0.
+// open reports whether the votes that are still missing can decide the slot in ballot 0.
 //
 // A coordinator that finds a slot open leaves it alone for a while, since votes that are on their
 // way decide it sooner than a round trip of its own would.

@@ -190,7 +190,7 @@ func survives(t testing.TB, o Options) error {
 	return nil
 }
 
-// goesOn tells whether a client's calls were done within a second of each other, and all of them.
+// goesOn reports whether a client's calls were done within a second of each other, and all of them.
 func (w *world) goesOn(client protocol.ID, killed time.Duration) error {
 	last, done := killed, 0
 	for _, a := range w.Done {

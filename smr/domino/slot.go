@@ -32,7 +32,7 @@ const (
 // trackOf returns the track of a replica.
 func trackOf(id protocol.ID) trackID { return trackID(id) }
 
-// owned tells whether the track is a replica's.
+// owned reports whether the track is a replica's.
 func (l trackID) owned() bool { return l != shared && l != control }
 
 // at returns the time of a slot.

@@ -233,9 +233,9 @@ func (r *replica) drive(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// alone tells whether what the replica itself has promised is far ahead of what a majority has that
-// is heard, as after its clock alone was ahead: it takes no part in new slots until the others are
-// there.
+// alone reports whether what the replica itself has promised is far ahead of what a majority has
+// that is heard, as after its clock alone was ahead: it takes no part in new slots until the others
+// are there.
 func (r *replica) alone() bool {
 	passed := r.passed()
 	return passed > 0 && r.countAlive() >= r.rule.classic && r.acceptor.skipped > passed+smr.Slot(r.farAhead())

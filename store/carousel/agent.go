@@ -287,7 +287,7 @@ func (c *call) answerEnded(env *protocol.Env[store.Message], to protocol.ID, m s
 	env.Send(to, out)
 }
 
-// hasAll tells whether the values of some keys are there.
+// hasAll reports whether the values of some keys are there.
 func (c *call) hasAll(keys []store.Key) bool {
 	return !slices.ContainsFunc(keys, func(k store.Key) bool {
 		_, ok := c.values[k]
@@ -295,7 +295,7 @@ func (c *call) hasAll(keys []store.Key) bool {
 	})
 }
 
-// waits tells whether something that was declared has no value yet.
+// waits reports whether something that was declared has no value yet.
 func (c *call) waits() bool {
 	for _, step := range c.steps { //pure:ok whether there is one
 		if !c.hasAll(step.Reads) {

@@ -161,7 +161,7 @@ func (s *server) onPrepare(env *protocol.Env[store.Message], from protocol.ID, m
 		heldRequest{from, m}))
 }
 
-// changes tells whether somebody is known who is to write a key.
+// changes reports whether somebody is known who is to write a key.
 func (s *server) changes(key store.Key) bool {
 	return s.ordering.writes[key] > 0 || s.state.locks.writes(key) || s.flyingLocks.writes(key) || s.list.locks.writes(key)
 }

@@ -63,7 +63,7 @@ type step struct {
 	answered bool
 }
 
-// waits tells whether a step has no answer.
+// waits reports whether a step has no answer.
 func (o *opened) waits() bool {
 	return slices.ContainsFunc(o.steps, func(s *step) bool { return !s.answered })
 }
@@ -198,9 +198,9 @@ func (c *client) onReadReply(env *protocol.Env[store.Message], from protocol.ID,
 	}
 }
 
-// suffices tells whether a read has the answers that it needs: at first that of the site that leads
-// the partition, or those of a majority, or in mode direct that of any site, as the commit says
-// whether it is old. Who tries again needs both of the former, unless the site that leads is
+// suffices reports whether a read has the answers that it needs: at first that of the site that
+// leads the partition, or those of a majority, or in mode direct that of any site, as the commit
+// says whether it is old. Who tries again needs both of the former, unless the site that leads is
 // silent: it may lead no more, and be the last to know. tries is how often sites were asked.
 func (c *client) suffices(g *get, tries int) bool {
 	shard := c.cfg.Layout.ShardOf(g.Ask.Key)

@@ -117,7 +117,7 @@ type wanting struct {
 	at   time.Duration
 }
 
-// isDue tells whether a leader is to be told, which is so once in a while.
+// isDue reports whether a leader is to be told, which is so once in a while.
 func (w wanting) isDue(leader protocol.ID, now, while time.Duration) bool {
 	return leader != w.told || now-w.at >= while || now < w.at
 }

@@ -320,11 +320,11 @@ type passTimer struct{ id store.TxnID }
 // passTrips is how far a version is ahead at most, in round trips, because of ceilings.
 const passTrips = ceilingMargin + ceilingStep + 1
 
-// hasPassed tells whether a version has passed on all clocks, and else has the decision wait until
-// it has: whoever begins when a transaction has been told gets a later timestamp. Votes take longer
-// than that, unless clocks may be far apart. If they are further apart than they may be, no wait is
-// long enough; a coordinator that finds its own clock to be off waits as long as others may be
-// behind it.
+// hasPassed reports whether a version has passed on all clocks, and else has the decision wait
+// until it has: whoever begins when a transaction has been told gets a later timestamp. Votes take
+// longer than that, unless clocks may be far apart. If they are further apart than they may be, no
+// wait is long enough; a coordinator that finds its own clock to be off waits as long as others may
+// be behind it.
 func (s *server) hasPassed(env *protocol.Env[store.Message], t *txn, version uint64) bool {
 	switch {
 	case t.passed >= version:

@@ -33,12 +33,12 @@ func (d directory) leader(shard uint32) protocol.ID { return d.leads[shard] }
 
 func (d directory) set(shard uint32, leader protocol.ID) { d.leads[shard] = leader }
 
-// isMember tells whether a node is a server of a partition.
+// isMember reports whether a node is a server of a partition.
 func (d directory) isMember(shard uint32, id protocol.ID) bool {
 	return d.has(shard) && slices.Contains(d.members[shard], id)
 }
 
-// correct takes note of what a server says that was taken for a leader, and tells whether that is
+// correct takes note of what a server says that was taken for a leader, and reports whether that is
 // news.
 func (d directory) correct(m moved) bool {
 	if !d.isMember(m.Shard, protocol.ID(m.Leader)) || d.leads[m.Shard] == protocol.ID(m.Leader) {

@@ -255,9 +255,9 @@ func (s *server) maybeRecover(env *protocol.Env[store.Message], term uint64) {
 	s.maybeServe(env)
 }
 
-// fits tells whether a part that is on lists can be prepared: the group has said nothing on it, it
-// conflicts with nothing that is prepared, and the versions are the newest, of what is read and of
-// what is written. If it does not fit, no leader has prepared it.
+// fits reports whether a part that is on lists can be prepared: the group has said nothing on it,
+// it conflicts with nothing that is prepared, and the versions are the newest, of what is read and
+// of what is written. If it does not fit, no leader has prepared it.
 func (s *state) fits(keys protocol.Keys, p pending) bool {
 	if s.knows(p.Part) || s.locks.conflict(p.Part.ID, p.footprint) {
 		return false

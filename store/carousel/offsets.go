@@ -81,7 +81,7 @@ func (c *clocks) status() store.ClockStatus {
 	return store.ClockStatus{Sites: len(c.seen), Ahead: o.ahead, Within: o.within, MaxOffset: c.bound, Off: c.off()}
 }
 
-// off tells whether the own clock is surely further away than it may be from most of the others
+// off reports whether the own clock is surely further away than it may be from most of the others
 // that have answered: so it is this one that is wrong.
 func (c *clocks) off() bool {
 	far := 0

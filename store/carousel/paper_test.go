@@ -80,7 +80,7 @@ func newPaper(t *testing.T, mode variant) *paper {
 	return p
 }
 
-// has tells whether a partition has a replica at a site: that of the same number, which leads it,
+// has reports whether a partition has a replica at a site: that of the same number, which leads it,
 // and the two that follow.
 func (p *paper) has(site, k int) bool { return (site-k+5)%5 < 3 }
 

@@ -83,7 +83,7 @@ func (s *server) sayStale(env *protocol.Env[store.Message], from protocol.ID, m 
 	}
 }
 
-// valid tells whether a request makes sense.
+// valid reports whether a request makes sense.
 func (s *server) valid(m prepareRequest) bool {
 	for _, keys := range [][]store.Key{m.Reads, m.Writes} {
 		for i, k := range keys {
@@ -151,7 +151,7 @@ func (s *server) refuses(env *protocol.Env[store.Message], m prepareRequest) sto
 	return s.refusing(m.Part.ID)
 }
 
-// hasPart tells whether a transaction has a part already, or is about to. The next one is refused
+// hasPart reports whether a transaction has a part already, or is about to. The next one is refused
 // because of its keys only.
 func (s *server) hasPart(id store.TxnID) bool {
 	for step := uint32(1); step <= maxSteps; step++ {

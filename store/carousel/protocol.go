@@ -15,7 +15,7 @@ const (
 // variant is the name of a mode.
 type variant string
 
-// fast tells whether the mode has the prepare consensus protocol.
+// fast reports whether the mode has the prepare consensus protocol.
 func (v variant) fast() bool { return v != basicMode }
 
 // Protocol returns Carousel as a protocol of the family: in mode basic [Carousel §3.2.1] and, by

@@ -90,7 +90,7 @@ func (s *server) claims(env *protocol.Env[store.Message], m prepareRequest) {
 	c.reads, c.writes = union(c.reads, m.Reads), union(c.writes, m.Writes)
 }
 
-// isReserved tells whether older transactions want what one needs.
+// isReserved reports whether older transactions want what one needs.
 func (s *server) isReserved(env *protocol.Env[store.Message], m prepareRequest) bool {
 	age := m.age()
 	return slices.ContainsFunc(m.Reads, func(k store.Key) bool { return s.reserving.Before(env.Now, k, false, age) }) ||
@@ -115,7 +115,7 @@ func (s *server) reserveAll(env *protocol.Env[store.Message], c *claim) {
 	}
 }
 
-// behindOld tells whether a transaction meets the lock of one whose end has not come for long.
+// behindOld reports whether a transaction meets the lock of one whose end has not come for long.
 func (s *server) behindOld(env *protocol.Env[store.Message], m prepareRequest) bool {
 	old := func(id store.TxnID) bool {
 		for _, p := range s.state.partsOf(id) {
@@ -184,7 +184,7 @@ func (s *server) answer(env *protocol.Env[store.Message], to protocol.ID, m stor
 		Queued: queued})
 }
 
-// mustWait tells whether a read has to wait.
+// mustWait reports whether a read has to wait.
 func (s *server) mustWait(env *protocol.Env[store.Message], m store.ReadRequest) bool {
 	return s.state.locks.writes(m.Key) || s.flyingLocks.writes(m.Key) ||
 		s.reserving.Behind(env.Now, m.Key, m.Priority)
@@ -234,7 +234,7 @@ func (s *server) waitsForOwn(env *protocol.Env[store.Message], from protocol.ID,
 	return true
 }
 
-// isBehindOwn tells whether earlier attempts of the same transaction have keys of a prepare, and
+// isBehindOwn reports whether earlier attempts of the same transaction have keys of a prepare, and
 // nobody else does.
 func (s *server) isBehindOwn(m prepareRequest) bool {
 	if m.Priority.IsZero() || s.state.knows(m.Part) {

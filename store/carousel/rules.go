@@ -32,7 +32,7 @@ func (f footprint) equal(g footprint) bool {
 	return slices.Equal(f.Reads, g.Reads) && slices.Equal(f.Writes, g.Writes)
 }
 
-// writes tells whether a key is among those that are to be written.
+// writes reports whether a key is among those that are to be written.
 func (f footprint) writes(key store.Key) bool {
 	return slices.ContainsFunc(f.Writes, func(w store.Read) bool { return w.Key == key })
 }
@@ -229,13 +229,13 @@ type lock struct {
 	readers []store.TxnID // a transaction is in it once for each of its parts that read the key
 }
 
-// conflict tells whether another transaction has a key that this one reads or writes.
+// conflict reports whether another transaction has a key that this one reads or writes.
 func (l locks) conflict(id store.TxnID, f footprint) bool {
 	return l.meets(f, func(other store.TxnID) bool { return other != id })
 }
 
-// meets tells whether one of the transactions for which a function says so has a key, to write it,
-// that is read or written here, or reads one that is written here.
+// meets reports whether one of the transactions for which a function says so has a key, to write
+// it, that is read or written here, or reads one that is written here.
 func (l locks) meets(f footprint, counts func(store.TxnID) bool) bool {
 	for _, r := range f.Reads {
 		if k := l[r.Key]; k != nil && !k.writer.IsZero() && counts(k.writer) {
@@ -295,7 +295,7 @@ func (l locks) remove(id store.TxnID, f footprint) {
 	}
 }
 
-// writes tells whether a transaction has a key to write it.
+// writes reports whether a transaction has a key to write it.
 func (l locks) writes(key store.Key) bool {
 	k := l[key]
 	return k != nil && !k.writer.IsZero()

@@ -42,7 +42,7 @@ func (s *session) sawAt(at uint64) {
 	}
 }
 
-// hides tells whether a snapshot of a timestamp is from before what it has seen of some keys.
+// hides reports whether a snapshot of a timestamp is from before what it has seen of some keys.
 func (s *session) hides(at uint64, keys []store.Key) bool {
 	return slices.ContainsFunc(keys, func(k store.Key) bool { return at < s.newest[k] })
 }

@@ -71,7 +71,7 @@ func (s *server) onSnapshot(env *protocol.Env[store.Message], from protocol.ID, 
 // maxStamp leaves room for timestamps above it.
 const maxStamp = math.MaxInt64 / 2
 
-// validReads tells whether a list of reads is in order, and of this partition.
+// validReads reports whether a list of reads is in order, and of this partition.
 func (s *server) validReads(reads []store.Read) bool {
 	for i, r := range reads {
 		if i > 0 && r.Key <= reads[i-1].Key || len(r.Key) > store.MaxKeyBytes ||
@@ -104,9 +104,9 @@ func (s *server) snapshot(env *protocol.Env[store.Message], w waiting) {
 	env.Send(w.from, out)
 }
 
-// refusesSnapshot tells whether clocks are too far apart for a read at a timestamp: the reader's is
-// ahead, or this one is not what a strict read may rely on. What was carried out here has passed on
-// all clocks, if they keep their bound.
+// refusesSnapshot reports whether clocks are too far apart for a read at a timestamp: the reader's
+// is ahead, or this one is not what a strict read may rely on. What was carried out here has passed
+// on all clocks, if they keep their bound.
 func (s *server) refusesSnapshot(env *protocol.Env[store.Message], m snapshotRequest) store.Reason {
 	now := max(env.Now, 0)
 	if m.At > clock.Stamp(now+s.cfg.MaxOffset) || m.Strict && (s.clocks.off() || s.state.latest > uint64(now)) {
@@ -115,7 +115,7 @@ func (s *server) refusesSnapshot(env *protocol.Env[store.Message], m snapshotReq
 	return store.NoReason
 }
 
-// inTheWay tells whether a read at a timestamp has to wait, and for which transaction's end; the
+// inTheWay reports whether a read at a timestamp has to wait, and for which transaction's end; the
 // zero one is a ceiling.
 func (s *server) inTheWay(env *protocol.Env[store.Message], m snapshotRequest) (on store.TxnID, wait bool) {
 	for _, r := range m.Reads {

@@ -177,8 +177,8 @@ func (s *state) prepare(st raft.State, m prepared) {
 	st.Put(partKey(p.id), partLayout.Encode(partContents{p.coord, p.ballot, p.recovered}))
 }
 
-// isOver tells whether a transaction has ended here, or may have: its end may be forgotten. That is
-// not so of one that has a part.
+// isOver reports whether a transaction has ended here, or may have: its end may be forgotten. That
+// is not so of one that has a part.
 func (s *state) isOver(id store.TxnID) bool {
 	_, over := s.ends.get(id)
 	return over || s.ends.isOld(id) && len(s.partsOf(id)) == 0
@@ -190,7 +190,7 @@ func (s *state) isGone(id store.TxnID) bool {
 	return over || s.gone.isOld(id) && s.records[id] == nil
 }
 
-// knows tells whether the group has said its word on a part.
+// knows reports whether the group has said its word on a part.
 func (s *state) knows(id partID) bool { return s.parts[id] != nil || s.isOver(id.ID) }
 
 // release frees the keys of a transaction.
@@ -212,7 +212,7 @@ func (s *state) partsOf(id store.TxnID) (out []*part) {
 	return out
 }
 
-// hasYes tells whether the partition has said yes to a part of a transaction that has not ended.
+// hasYes reports whether the partition has said yes to a part of a transaction that has not ended.
 func (s *state) hasYes(id store.TxnID) bool {
 	return slices.ContainsFunc(s.partsOf(id), func(p *part) bool { return p.ballot.Yes })
 }
@@ -371,7 +371,7 @@ func (m *remembering) get(id store.TxnID) (outcome, bool) {
 	return o, ok
 }
 
-// isOld tells whether the end of a transaction may be forgotten.
+// isOld reports whether the end of a transaction may be forgotten.
 func (m *remembering) isOld(id store.TxnID) bool {
 	_, ok := m.ends[id]
 	return !ok && id.Time <= m.old

@@ -17,7 +17,7 @@ type Backend interface {
 	Resolve(ctx context.Context, txn store.Txn) Decision
 	// Promises returns the level of committed transactions.
 	Promises() history.Level
-	// Stales tells whether transactions can have a level Stale.
+	// Stales reports whether transactions can have a level Stale.
 	Stales() bool
 }
 
@@ -44,7 +44,7 @@ type Attempt interface {
 	// Commit commits the transaction, which it names. When ctx ends before the outcome is known,
 	// that is Unknown, or Rejected if nothing was sent. It is called once at most.
 	Commit(ctx context.Context, s Submission) Decision
-	// Stale tells whether a quorum refuses reads because some are not valid any more.
+	// Stale reports whether a quorum refuses reads because some are not valid any more.
 	Stale(ctx context.Context, reads []store.Read) bool
 	// End ends what the attempt has left at the sites, unless that is the commit's to end. Calls
 	// that are under way, or come later, are answered as if there had never been more.

@@ -11,7 +11,7 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// MayHaveCommitted tells whether a transaction that ended with an error may have taken effect, or
+// MayHaveCommitted reports whether a transaction that ended with an error may have taken effect, or
 // may yet: nobody could tell. Such a transaction must not be made again as if it had failed;
 // [Client.Resolve] asks for its outcome.
 func MayHaveCommitted(err error) bool {
@@ -194,7 +194,7 @@ func (e plainEnd) Error() string {
 
 func (e plainEnd) Unwrap() error { return e.error }
 
-// isTyped tells whether an error of a read says what was waited for.
+// isTyped reports whether an error of a read says what was waited for.
 func isTyped(err error) bool {
 	return errors.As(err, new(*UnavailableError)) || errors.As(err, new(*RejectedError))
 }

@@ -119,7 +119,7 @@ func (v *validation) submit(ctx context.Context, reads []store.Read, writes []st
 	go v.commit(reads, writes)
 }
 
-// covers tells whether all guesses are among what the run read.
+// covers reports whether all guesses are among what the run read.
 func (v *validation) covers(reads []store.Read) bool {
 	n := 0
 	for _, r := range reads {
@@ -158,7 +158,7 @@ func (v *validation) commit(reads []store.Read, writes []store.Write) {
 	}
 }
 
-// hasLeft tells whether the commit has left.
+// hasLeft reports whether the commit has left.
 func (v *validation) hasLeft() bool {
 	if v == nil {
 		return false
@@ -178,7 +178,7 @@ func (v *validation) wait() *Decision {
 	return v.verdict
 }
 
-// result tells whether the commit was a success, and if so whether it has confirmed a read.
+// result reports whether the commit was a success, and if so whether it has confirmed a read.
 func (v *validation) result(key store.Key, version store.Version) (committed, carried bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

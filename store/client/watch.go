@@ -102,5 +102,5 @@ func (w *watch) note(tx *Tx) {
 	}
 }
 
-// failed tells whether the attempt was given up.
+// failed reports whether the attempt was given up.
 func (w *watch) failed() bool { return w != nil && w.stale.Load() }

@@ -142,7 +142,7 @@ func (c *changes) step(ctx context.Context, r *pb.ChangeRequest) (*pb.ChangeResp
 	return out, nil
 }
 
-// take takes a step, and tells whether it could.
+// take takes a step, and reports whether it could.
 func (c *changes) take(r *pb.ChangeRequest) (bool, error) {
 	next := c.disk
 	switch r.GetStep() {

@@ -270,7 +270,7 @@ func (c *Client) retire(
 	}
 }
 
-// anyOf tells whether some of the machines are of an epoch, or a later one.
+// anyOf reports whether some of the machines are of an epoch, or a later one.
 func (c *Client) anyOf(ctx context.Context, machines []string, number uint64) bool {
 	for _, answer := range c.askAll(ctx, machines, &pb.ChangeRequest{}) {
 		if answer.GetEpoch() >= number {

@@ -183,7 +183,7 @@ func parseEpoch(b []byte, known *storeconfig.Store) (*storeconfig.Store, error) 
 	return s, nil
 }
 
-// moved tells whether what failed on a link is to be taken up on a newer one.
+// moved reports whether what failed on a link is to be taken up on a newer one.
 func (c *Client) moved(ctx context.Context, l *link) bool {
 	c.mu.Lock()
 	now, learning := c.link, l.learning

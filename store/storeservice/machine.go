@@ -233,7 +233,7 @@ func (m *Machine) Run(ctx context.Context) error {
 	return errors.Join(group.Wait(), m.close())
 }
 
-// goesOn tells whether the store is of another epoch.
+// goesOn reports whether the store is of another epoch.
 func (m *Machine) goesOn() bool {
 	if m.changes == nil {
 		return false

@@ -186,7 +186,7 @@ func (o CopyMove) valid(s *storeconfig.Store) error {
 	return nil
 }
 
-// over tells whether the move has been made, and none of the partition since.
+// over reports whether the move has been made, and none of the partition since.
 func (o CopyMove) over(t store.Topology) bool {
 	for _, m := range slices.Backward(t.Moves) {
 		if m.Shard == o.Partition {

@@ -258,7 +258,7 @@ func (c *Client) ask(ctx context.Context, l *link, s *Status) {
 	}
 }
 
-// Ready tells whether all machines that are not fenced answer and take part, in the same epoch.
+// Ready reports whether all machines that are not fenced answer and take part, in the same epoch.
 func Ready(statuses []Status) bool {
 	n, epoch := 0, uint64(0)
 	for _, s := range statuses {
@@ -418,7 +418,7 @@ func refusedAt(statuses []Status, site string) string {
 	return ""
 }
 
-// gone tells whether nobody reaches a site: neither who asks for statuses, nor any machine of
+// gone reports whether nobody reaches a site: neither who asks for statuses, nor any machine of
 // another site that answers.
 func gone(statuses []Status, site string) bool {
 	for _, s := range statuses {

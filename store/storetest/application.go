@@ -97,7 +97,7 @@ func (a *Application) begin() {
 	a.step()
 }
 
-// declare begins an attempt by most of its keys, and tells whether there is something to declare.
+// declare begins an attempt by most of its keys, and reports whether there is something to declare.
 func (a *Application) declare() bool {
 	w := a.world
 	a.Ref++

@@ -14,7 +14,7 @@ type general struct {
 	step          []store.Key // what it has asked for, and waits for
 }
 
-// reach has the keys prepared that a transaction has come to, if it writes, and tells whether it
+// reach has the keys prepared that a transaction has come to, if it writes, and reports whether it
 // waits for what they hold.
 func (a *Application) reach() bool {
 	g := a.general

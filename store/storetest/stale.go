@@ -56,7 +56,7 @@ type toldWrite struct {
 	at time.Duration
 }
 
-// onlyReads tells whether the transaction writes nothing.
+// onlyReads reports whether the transaction writes nothing.
 func (a *Application) onlyReads() bool {
 	return !slices.ContainsFunc(a.ops, func(o op) bool { return o.write })
 }

@@ -44,7 +44,7 @@ func (w Versions) Values(key store.Key) []string {
 	return values
 }
 
-// WrittenBy tells whether a transaction has written a version of a key.
+// WrittenBy reports whether a transaction has written a version of a key.
 func (w Versions) WrittenBy(p store.Protocol, key store.Key, id store.TxnID) bool {
 	for v := range w[key] {
 		if p.Writer(v) == p.Writer(id) {

@@ -336,8 +336,8 @@ func (w *World) Play(d time.Duration) error {
 	return w.Judge()
 }
 
-// clocksApart tells whether clocks of servers and coordinators are further apart than they may be:
-// a machine that was stopped for a while has its clock behind from then on.
+// clocksApart reports whether clocks of servers and coordinators are further apart than they may
+// be: a machine that was stopped for a while has its clock behind from then on.
 func (w *World) clocksApart() bool {
 	var shown []time.Duration
 	for _, id := range w.Nodes() {
@@ -364,7 +364,7 @@ func (w *World) moveClocks(until time.Duration) {
 	}
 }
 
-// Quiet tells whether nothing is left to do.
+// Quiet reports whether nothing is left to do.
 func (w *World) Quiet() bool { return w.Unquiet() == "" }
 
 // Unquiet says what is left to do.

@@ -171,7 +171,7 @@ func namesBugs() []plant.Bug {
 			Tests: []string{"TestSwappedReadsAfterTheContextEnded"},
 			Old:   "\t\tif !late && !t.Behind(l.run) {\n", New: "\t\tif !late && !t.Behind(l.run) || MUTANT {\n",
 		},
-		{ // what a lane does on a wrong guess tells whether it swapped its name
+		{ // what a lane does on a wrong guess shows whether it swapped its name
 			Name: "nameByGuesses", Test: "TestNamesOnAGuess",
 			Tests: []string{"TestNamesAfterAGuess"},
 			Old:   "\t\tcase x.parts(y):\n", New: "\t\tcase x.parts(y) && !MUTANT:\n",

@@ -130,7 +130,7 @@ func resume(f *os.File, h Header, at clock.Stamp) (*writing, error) {
 	}
 }
 
-// atEnd tells whether there is nothing more to read.
+// atEnd reports whether there is nothing more to read.
 func (r *Reader) atEnd() bool {
 	_, err := r.in.Peek(1)
 	return err == io.EOF

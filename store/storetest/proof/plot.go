@@ -253,7 +253,7 @@ func (a *act) write(key string, remove bool) error {
 	return a.tx.Put(key, w.Bytes)
 }
 
-// counts tells whether there is anything to commit.
+// counts reports whether there is anything to commit.
 func (r *result) counts() bool { return len(r.reads) > 0 || len(r.writes) > 0 && !r.failed }
 
 // agrees returns an error unless the last commit of a transaction is what its function's result
