@@ -43,7 +43,7 @@ func (s *Sim[M]) write(n *node[M], out []protocol.Effect[M]) bool {
 	}
 	n.writes++
 	crashes := n.crashing.in == n.writes
-	atOnce := n.disk == Disk{} && !crashes
+	atOnce := n.disk == Disk{} && !n.syncing && !crashes // what was written before comes first
 	w := write{kept: n.log.kept}
 	for i := range out {
 		e := &out[i]

@@ -39,6 +39,17 @@ func TestSendsWaitForTheDisk(t *testing.T) {
 		"80ms 1: all is durable")
 }
 
+// TestDiskGetsFaster: a disk that takes no time any more still has to end the sync that is under way.
+func TestDiskGetsFaster(t *testing.T) {
+	b := newBench(t, sim.Config[any]{Disk: sim.Disk{Latency: 10 * ms}})
+	b.do(0, 1, func(env *protocol.Env[any]) { env.Append("a"); env.Send(2, "a") })
+	b.At(2*ms, func() { b.SetDisk(1, sim.Disk{}) })
+	b.do(4*ms, 1, func(env *protocol.Env[any]) { env.Append("b"); env.Send(2, "b") })
+	b.do(20*ms, 1, func(env *protocol.Env[any]) { env.Append("c"); env.Send(2, "c") })
+	b.run(t)
+	b.want(t, 2, "60ms 1: a", "60ms 1: b", "70ms 1: c")
+}
+
 func TestCrashKeepsAPrefix(t *testing.T) {
 	for keep, want := range map[sim.Keep][]string{
 		-1:           {"50ms record 1 a"},

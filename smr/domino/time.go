@@ -19,9 +19,11 @@ type timekeeper struct {
 	driven  smr.Slot      // the time by ticks, where the clocks were set back
 	stood   int           // ticks since more was passed
 	stoodAt smr.Slot      // what was passed then
-	apart   int           // ticks since it was not alone with its claims
+	reached smr.Slot      // what was passed at the last tick
+	apart   int           // ticks in which more was passed, since it was not alone with its claims
 	ahead   time.Duration // how far at the last tick what was claimed was ahead of the clock
 	told    wrong         // what the application knows
+	toldOf  time.Duration // and by how much the clock was held then
 }
 
 // wrong is how a clock is off.
@@ -139,8 +141,13 @@ func (r *replica) tickTime(env *protocol.Env[smr.Message]) {
 		return
 	}
 	r.drive(env)
-	if k.apart = min(k.apart+1, suspectTicks); !r.alone() {
+	rose := r.passed() > k.reached // else disks may stall, not clocks
+	k.reached = r.passed()
+	switch {
+	case !r.alone():
 		k.apart = 0
+	case rose:
+		k.apart = min(k.apart+1, suspectTicks)
 	}
 	k.ahead = max(0, at(max(r.passed(), r.acceptor.skipped))-env.Now)
 	r.tellTime(env)
@@ -180,15 +187,23 @@ func (r *replica) claimedByOthers() (furthest smr.Slot) {
 }
 
 // inStep reports whether what the replica has claimed is ahead of what a majority has by no more
-// than the time until their claims are heard.
+// than the time until their claims are heard. Both count once they are on disk.
 func (r *replica) inStep() bool {
-	const heard = 1.5 // round trips: half of one on the way, after at most a tick
-	own := r.peers[r.Cfg.ID]
-	return own != nil && own.claims.Skipped <= r.passed()+smr.Slot(max(r.Times(heard), r.Tempo.Times(heard)))
+	const heard = 1.5 // round trips: half of one on the way, after a tick of another half, and something to spare
+	late := min(max(r.Times(heard), r.Tempo.Times(heard)), r.farAhead()/4)
+	return r.claimedOnDisk() <= r.passed()+smr.Slot(late)
 }
 
-// tellTime tells the application when the clock is off, or off in another way, and when it is right
-// again.
+// claimedOnDisk returns what the replica itself has claimed and told, 0 before it takes part.
+func (r *replica) claimedOnDisk() smr.Slot {
+	if own := r.peers[r.Cfg.ID]; own != nil {
+		return own.claims.Skipped
+	}
+	return 0
+}
+
+// tellTime tells the application when the clock is off, in another way or by much more than it
+// knows, and when it is right again.
 func (r *replica) tellTime(env *protocol.Env[smr.Message]) {
 	k := &r.time
 	if k.heard < suspectTicks && k.held > 0 {
@@ -203,10 +218,10 @@ func (r *replica) tellTime(env *protocol.Env[smr.Message]) {
 	case k.ahead > r.farAhead() || k.told != right && k.ahead > r.farAhead()/2:
 		now = behind
 	}
-	if now == k.told {
+	if now == k.told && k.held <= k.toldOf+r.farAhead() {
 		return
 	}
-	k.told = now
+	k.told, k.toldOf = now, k.held
 	say := smr.ClockOff{} // zeros: right again
 	if now != right {
 		say = smr.ClockOff{Behind: k.ahead, Held: k.held}
@@ -238,7 +253,7 @@ func (r *replica) drive(env *protocol.Env[smr.Message]) {
 // are there.
 func (r *replica) alone() bool {
 	passed := r.passed()
-	return passed > 0 && r.countAlive() >= r.rule.classic && r.acceptor.skipped > passed+smr.Slot(r.farAhead())
+	return passed > 0 && r.countAlive() >= r.rule.classic && r.claimedOnDisk() > passed+smr.Slot(r.farAhead())
 }
 
 // passed returns the slot that a majority's clocks have passed, whatever the replica's own clock

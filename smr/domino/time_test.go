@@ -9,6 +9,9 @@ import (
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/kv"
+	"github.com/foresay/foresay/smr/smrsim"
+	"github.com/foresay/foresay/smr/smrtest"
+	"github.com/foresay/foresay/wan"
 )
 
 // off returns clocks of which some are off from the start on.
@@ -178,9 +181,13 @@ func TestOneClockStaysInStep(t *testing.T) {
 			jumps: []time.Duration{time.Hour}, waits: 5 * time.Second,
 			wanting: func(m smr.ClockOff) bool { return m.Held > time.Minute && m.Alone == 0 },
 		},
-		"is behind, then ahead": {
-			jumps:   []time.Duration{-time.Hour, time.Hour + time.Minute},
-			wanting: func(m smr.ClockOff) bool { return m.Held > 50*time.Second && m.Behind < time.Second },
+		"is ahead, then behind": {
+			jumps:   []time.Duration{time.Hour, -2 * time.Hour},
+			wanting: func(m smr.ClockOff) bool { return m.Behind > 50*time.Minute && m.Held == 0 },
+		},
+		"is ahead, then further": {
+			jumps:   []time.Duration{2 * time.Second, time.Hour},
+			wanting: func(m smr.ClockOff) bool { return m.Held > 50*time.Minute },
 		},
 	} {
 		var told smr.ClockOff
@@ -207,4 +214,63 @@ func TestOneClockStaysInStep(t *testing.T) {
 			t.Errorf("%s: it says %+v", name, told)
 		}
 	}
+}
+
+// TestHeldClocksCatchUp: all clocks jump ahead by three seconds, and the group's time is where they
+// are 35 seconds later, with as many members as there may be, and disks that take longer than a round
+// trip.
+func TestHeldClocksCatchUp(t *testing.T) {
+	const trip = 100 * time.Millisecond
+	for _, n := range []int{1, 2, 3, 5, 7} {
+		sites := []wan.Site{"a", "b", "c", "d", "e", "f", "g"}[:n]
+		w := &world{smrtest.Deploy(t, "", smrsim.Config{
+			Protocol: New("", "", beyond()), Clients: sites[:1], RoundTrip: trip,
+			Place:   wan.Deployment{Matrix: wan.Uniform(trip, sites...), Replicas: sites},
+			Sim:     sim.Config[smr.Message]{Disk: sim.Disk{Latency: trip, Jitter: 2 * trip}, TraceKeep: -1},
+			Replica: func(c *smr.ReplicaConfig) { c.Machine, c.Leader = kv.New(), 1 },
+		})}
+		for id := range n {
+			w.jump(3*time.Second, protocol.ID(id+1))
+		}
+		w.Run(10 * time.Second)
+		if r := w.replica(1); r.time.held == 0 {
+			t.Errorf("%d members: after 10 s their clocks are followed", n)
+		}
+		w.Run(25 * time.Second)
+		for id := range n {
+			r := w.replica(protocol.ID(id + 1))
+			if behind := w.Clock(1) - at(r.passed()); r.time.held > 0 || behind > time.Second || r.alone() {
+				t.Errorf("%d members: replica %d holds its clock by %v, and the group's time is %v behind", n, id+1, r.time.held,
+					behind)
+			}
+		}
+		w.serves(t, "caught up")
+	}
+}
+
+// TestSlowDiskIsNotAhead: the disks of two of three stall for some seconds, and all clocks are
+// right. Nobody says that one is ahead alone, then or later.
+func TestSlowDiskIsNotAhead(t *testing.T) {
+	var told []smr.ClockOff
+	w := newWorld(t, setup{preset: "na3", opt: beyond(), cfg: sim.Config[smr.Message]{
+		App: func(_ protocol.ID, msg smr.Message) {
+			if m, ok := msg.(smr.ClockOff); ok {
+				told = append(told, m)
+			}
+		},
+	}})
+	for id := protocol.ID(1); id <= 2; id++ {
+		w.SetDisk(id, sim.Disk{Latency: 4 * time.Second})
+	}
+	w.Run(4 * time.Second)
+	for id := protocol.ID(1); id <= 2; id++ {
+		w.SetDisk(id, sim.Disk{})
+	}
+	w.Run(5 * time.Second)
+	for _, m := range told {
+		if m.Alone > 0 {
+			t.Errorf("a replica says that it is ahead alone: %+v", m)
+		}
+	}
+	w.serves(t, "after disks stalled")
 }

@@ -125,8 +125,8 @@ func (g *replicaGroup) logClock(m smr.ClockOff) {
 			m.Alone)
 	case m.Held > 0:
 		g.log.Warn("replica: its clock has jumped ahead, or was ahead at the start, and no other member's is as far: the "+
-			"replica does not follow it, and catches up slowly; if the clock is right, nothing need be done, else set it "+
-			"right", "id", g.cfg.ID, "ahead", m.Held)
+			"replica does not follow it, and goes on by the group's time; if the clock is right, nothing need be done, else "+
+			"set it right", "id", g.cfg.ID, "ahead", m.Held)
 	case m.Behind > 0:
 		g.log.Warn("replica: its clock is behind the time of the group: it is slow, or a majority of the clocks was ahead; "+
 			"check the clocks of all members and set them right; nothing is lost, but until the clock has caught up "+
