@@ -39,7 +39,8 @@ func TestSendsWaitForTheDisk(t *testing.T) {
 		"80ms 1: all is durable")
 }
 
-// TestDiskGetsFaster: a disk that takes no time any more still has to end the sync that is under way.
+// TestDiskGetsFaster: a disk that takes no time any more still has to end the sync that is under
+// way.
 func TestDiskGetsFaster(t *testing.T) {
 	b := newBench(t, sim.Config[any]{Disk: sim.Disk{Latency: 10 * ms}})
 	b.do(0, 1, func(env *protocol.Env[any]) { env.Append("a"); env.Send(2, "a") })

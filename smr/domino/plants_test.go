@@ -202,7 +202,8 @@ func clockPlants() []plant.Bug {
 		},
 		{
 			Name: "that a clock is off in another way is not told", Dir: dir, Test: "TestOneClockStaysInStep",
-			Old: "\tif now == k.told && k.held", New: "\tif (now == k.told || MUTANT && now != right && k.told != right) && k.held",
+			Old: "\tif now == k.told && k.held",
+			New: "\tif (now == k.told || MUTANT && now != right && k.told != right) && k.held",
 		},
 		{
 			Name: "a replica that hears nobody takes itself for one that is ahead alone", Dir: dir,

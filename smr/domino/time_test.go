@@ -217,8 +217,8 @@ func TestOneClockStaysInStep(t *testing.T) {
 }
 
 // TestHeldClocksCatchUp: all clocks jump ahead by three seconds, and the group's time is where they
-// are 35 seconds later, with as many members as there may be, and disks that take longer than a round
-// trip.
+// are 35 seconds later, with as many members as there may be, and disks that take longer than a
+// round trip.
 func TestHeldClocksCatchUp(t *testing.T) {
 	const trip = 100 * time.Millisecond
 	for _, n := range []int{1, 2, 3, 5, 7} {
