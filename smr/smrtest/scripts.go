@@ -100,11 +100,17 @@ func scripts() []script {
 			sc.Faults = sim.Partition | sim.OneWay | sim.Reset | sim.Slow | sim.Loss
 		}, judge: membersAre(2, 4, 5)},
 		{name: "restarts among new members", seeds: 3, make: func(sc *Scenario) {
-			sc.Script, sc.Configure = restartNewMembers, rareSnapshots
+			sc.Script, sc.Configure = restartNewMembers(3), rareSnapshots
 		}, judge: membersAre(3, 4, 5)},
+		{name: "restarts among five new members", seeds: 2, make: func(sc *Scenario) {
+			sc.Replicas, sc.Script, sc.Configure = 5, restartNewMembers(5), rareSnapshots
+		}, judge: membersAre(5, 6, 7, 8, 9)},
 		{name: "a member that was away while all others were replaced", seeds: 3, make: func(sc *Scenario) {
-			sc.Script, sc.Configure = awayWhileReplaced, rareSnapshots
+			sc.Script, sc.Configure = awayWhileReplaced(3), rareSnapshots
 		}, judge: membersAre(3, 4, 5)},
+		{name: "a member that was away while four others were replaced", seeds: 2, make: func(sc *Scenario) {
+			sc.Replicas, sc.Script, sc.Configure = 5, awayWhileReplaced(5), rareSnapshots
+		}, judge: membersAre(5, 6, 7, 8, 9)},
 		{name: "members replaced under faults", seeds: 5, make: func(sc *Scenario) {
 			sc.Script = func(w *World) { w.exchange([]protocol.ID{1, 2}, []protocol.ID{4, 5}, func() {}) }
 			sc.Configure = rareSnapshots
@@ -309,30 +315,43 @@ func (w *World) exchange(old, fresh []protocol.ID, then func()) {
 	})
 }
 
-// restartNewMembers replaces two of three members, and then restarts all that the group has, at
-// once and then one after the other.
-func restartNewMembers(w *World) {
-	w.Sim.After(time.Second, func() {
-		w.exchange([]protocol.ID{1, 2}, []protocol.ID{4, 5}, func() {
-			for i, id := range []protocol.ID{3, 4, 5} {
-				for _, at := range []time.Duration{500 * time.Millisecond, time.Duration(i+2) * 500 * time.Millisecond} {
-					w.Sim.After(at, func() { w.Sim.Crash(id, sim.KeepAll) })
-					w.Sim.After(at+100*time.Millisecond, func() { w.Sim.Restart(id) })
-				}
-			}
-		})
-	})
+// replaceAllBut has others take the place of all n members but the last.
+func (w *World) replaceAllBut(n protocol.ID, then func()) {
+	var old, fresh []protocol.ID
+	for id := protocol.ID(1); id < n; id++ {
+		old, fresh = append(old, id), append(fresh, n+id)
+	}
+	w.exchange(old, fresh, then)
 }
 
-// awayWhileReplaced keeps a member down while the two others are replaced, and stopped for good:
-// nobody whom it knows is left.
-func awayWhileReplaced(w *World) {
-	w.Sim.After(time.Second, func() {
-		w.Sim.Crash(3, sim.KeepAll)
-		w.exchange([]protocol.ID{1, 2}, []protocol.ID{4, 5}, func() {
-			w.Sim.After(time.Second, func() { w.Sim.Restart(3) })
+// restartNewMembers replaces all n members but the last, and then restarts all that the group has,
+// at once and then one after the other.
+func restartNewMembers(n protocol.ID) func(*World) {
+	return func(w *World) {
+		w.Sim.After(time.Second, func() {
+			w.replaceAllBut(n, func() {
+				for i := range n {
+					for _, at := range []time.Duration{500 * time.Millisecond, time.Duration(i+2) * 500 * time.Millisecond} {
+						w.Sim.After(at, func() { w.Sim.Crash(n+i, sim.KeepAll) })
+						w.Sim.After(at+100*time.Millisecond, func() { w.Sim.Restart(n + i) })
+					}
+				}
+			})
 		})
-	})
+	}
+}
+
+// awayWhileReplaced keeps the last of n members down while all others are replaced, and stopped for
+// good: nobody whom it knows is left.
+func awayWhileReplaced(n protocol.ID) func(*World) {
+	return func(w *World) {
+		w.Sim.After(time.Second, func() {
+			w.Sim.Crash(n, sim.KeepAll)
+			w.replaceAllBut(n, func() {
+				w.Sim.After(time.Second, func() { w.Sim.Restart(n) })
+			})
+		})
+	}
 }
 
 func membersAre(want ...protocol.ID) func(*World, Report) error {
