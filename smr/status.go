@@ -28,9 +28,11 @@ type Status struct {
 	Members   []Member      // in order of their IDs
 	Removed   []protocol.ID // in order; they do not come back under these IDs
 	// Timed says that slots are times. ClaimsAhead is how far what the replica has promised by time,
-	// or a majority has, is ahead of its clock: see ClockOff.
+	// or a majority has, is ahead of its clock, and ClockHeld by how much that is ahead and not
+	// followed: see ClockOff.
 	Timed       bool
 	ClaimsAhead time.Duration
+	ClockHeld   time.Duration
 	Resting     bool // hosts vouch for the members, which send each other no beats
 	// Waits says what a replica of a new group waits for before it takes part; "" if for nothing.
 	Waits string

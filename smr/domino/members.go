@@ -99,7 +99,7 @@ func (r *replica) onLeaving(*protocol.Env[smr.Message]) { r.role = removed }
 func (r *replica) status(s *smr.Status) {
 	s.Role, s.Leader, s.Ballot = "blank", r.leader(), uint64(r.acceptor.promised)
 	s.Committed, s.Snapshot, s.LogSize = r.learner.lastDecided(), r.snapshot, r.acceptor.journal.Records()
-	s.Timed, s.ClaimsAhead = r.role == member, r.time.ahead
+	s.Timed, s.ClaimsAhead, s.ClockHeld = r.role == member, r.time.ahead, r.time.held
 	switch {
 	case r.coord.phase == leading:
 		s.Role = "leader"

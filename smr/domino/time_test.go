@@ -85,6 +85,9 @@ func TestClocksThatJumpAreNotFollowed(t *testing.T) {
 			}
 			w.serves(t, name+", with clocks that are ahead")
 			for _, id := range which {
+				if held := w.Ask(id).ClockHeld; held < time.Hour-time.Second || held > time.Hour {
+					t.Errorf("%s: replica %d's status says that its clock is held by %v", name, id, held)
+				}
 				if n := told[id]; len(n) != 1 || n[0].Held < time.Hour-time.Second || n[0].Held > time.Hour {
 					t.Errorf("%s: replica %d says %v, want that its clock is held", name, id, n)
 				}

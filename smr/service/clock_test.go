@@ -54,6 +54,11 @@ func TestClocksAreSet(t *testing.T) {
 			off.Store(int64(ahead)) // all jump
 			time.Sleep(time.Second)
 			call(ctx, c)
+			for _, s := range w.equal(ctx, c) {
+				if held := time.Duration(s.ClockHeldSeconds * float64(time.Second)); held < ahead/2 || held > ahead {
+					w.Errorf("replica %d holds its clock by %v, want about %v", s.Replica, held, ahead)
+				}
+			}
 			off.Store(0)
 			time.Sleep(time.Second)
 			promised(ctx, c, 0, 3*time.Second)

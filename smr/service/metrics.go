@@ -131,6 +131,7 @@ func groupFigures(page *metrics.Page, s Status) {
 	if s.ClaimsAheadSeconds != nil {
 		gauge("claims_ahead_seconds", "How far what was promised by time is ahead of this replica's clock.",
 			*s.ClaimsAheadSeconds)
+		gauge("clock_held_seconds", "By how much this replica's clock is ahead and not followed.", s.ClockHeldSeconds)
 	}
 	gauge("members", "Members of the group.", float64(len(s.Members)))
 	gauge("learners", "Replicas that wait to be added.", float64(len(s.Learners)))

@@ -268,11 +268,12 @@ func (w *world) figures(replicas []*ran) {
 	if w.cfg.Protocol == "raft" {
 		absent = nil
 	}
-	const clocks = "foresay_smr_claims_ahead_seconds"
-	if !strings.HasPrefix(w.cfg.Protocol, "domino") {
-		absent = append(absent, clocks)
-	} else if !strings.Contains(pages[0], "\n"+clocks+" 0") {
-		w.Errorf("/metrics does not have %s:\n%s", clocks, pages[0])
+	for _, clocks := range []string{"foresay_smr_claims_ahead_seconds", "foresay_smr_clock_held_seconds"} {
+		if !strings.HasPrefix(w.cfg.Protocol, "domino") {
+			absent = append(absent, clocks)
+		} else if !strings.Contains(pages[0], "\n"+clocks+" 0") {
+			w.Errorf("/metrics does not have %s:\n%s", clocks, pages[0])
+		}
 	}
 	metricstest.Documented(w, pages, "foresay_smr_", "../../docs/smr.md", absent...)
 	if executed != 1 && !(executed == 0 && strings.HasPrefix(w.cfg.Protocol, "domino")) {

@@ -39,6 +39,8 @@ type Status struct {
 	// how far what was promised by time is ahead of the replica's clock; absent if its protocol goes
 	// by no clock
 	ClaimsAheadSeconds *float64 `json:"claims_ahead_seconds,omitempty"`
+	// by how much the replica's clock is ahead and not followed, of the same protocols
+	ClockHeldSeconds float64 `json:"clock_held_seconds,omitempty"`
 	// what a replica of a new group waits for before it takes part
 	Waits string `json:"waits,omitempty"`
 	// what others of the group have executed and it has not, in slots: see Client.Status
@@ -103,7 +105,7 @@ func (g *replicaGroup) describe(s smr.Status) Status {
 	}
 	if s.Timed {
 		ahead := s.ClaimsAhead.Seconds()
-		out.ClaimsAheadSeconds = &ahead
+		out.ClaimsAheadSeconds, out.ClockHeldSeconds = &ahead, s.ClockHeld.Seconds()
 	}
 	member := false
 	for _, m := range s.Members {

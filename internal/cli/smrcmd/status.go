@@ -121,12 +121,13 @@ func writeReplicas(w io.Writer, statuses []service.Status) error {
 	return t.Flush()
 }
 
-// aheadCell returns how far what was promised by time is ahead of a replica's clock, for a cell.
+// aheadCell returns how far what was promised by time is ahead of a replica's clock, for a cell:
+// less than nothing if the clock is ahead, and not followed.
 func aheadCell(s service.Status) string {
 	if s.ClaimsAheadSeconds == nil {
 		return "-"
 	}
-	return fmt.Sprintf("%.1fs", *s.ClaimsAheadSeconds)
+	return fmt.Sprintf("%.1fs", *s.ClaimsAheadSeconds-s.ClockHeldSeconds)
 }
 
 // leaderName returns whom a replica takes for the leader, for a cell.
