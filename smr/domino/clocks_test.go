@@ -169,14 +169,17 @@ func (w *clockWorld) restart() {
 	for _, id := range which {
 		w.Crash(id, sim.KeepAll)
 	}
-	w.Run(away)
+	w.Run(time.Duration(w.rand.IntN(3000)) * time.Millisecond)
 	if w.rand.IntN(2) == 0 {
 		w.goWrong()
 	}
+	together := w.rand.IntN(2) == 0
 	for _, id := range which {
 		w.Restart(id)
 		w.told[id] = smr.ClockOff{}
-		w.Run(time.Duration(w.rand.IntN(1500)) * time.Millisecond)
+		if !together {
+			w.Run(time.Duration(w.rand.IntN(1500)) * time.Millisecond)
+		}
 	}
 }
 
