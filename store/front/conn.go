@@ -315,7 +315,7 @@ func (c *Conn) end() {
 const partFor = 250 * time.Millisecond
 
 // part returns when machines have answered all AbandonRequests, those of attempts that ended before
-// the connection was closed too, or after partFor. What can no longer be answered is not waited for.
+// the connection was closed too, or after partFor. It does not wait for those that nothing answers.
 func (c *Conn) part() {
 	timer := time.NewTimer(partFor)
 	defer timer.Stop()
