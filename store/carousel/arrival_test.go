@@ -242,6 +242,21 @@ func TestRetryWaitsForItsOwn(t *testing.T) {
 	s.sweepClaims(env)
 	want("the third attempt after long", third, "locked")
 
+	for _, n := range []uint64{50, 51, 52} {
+		age := uint64(50)
+		if n == age {
+			age = 0
+		}
+		s.handlePrepare(env, 10, ask(n, age, "d"))
+	}
+	s.land(ask(50, 0, "d").Part)
+	s.settled(env, ask(50, 0, "d").Part.ID, false)
+	want("the first of two attempts that waited", ask(51, 50, "d"), "none")
+	want("the second of them", ask(52, 50, "d"), "nothing")
+	s.land(ask(51, 50, "d").Part)
+	s.settled(env, ask(51, 50, "d").Part.ID, false)
+	want("the second when the first has ended", ask(52, 50, "d"), "none")
+
 	s.handlePrepare(env, 10, ask(40, 0, "b"))
 	both := ask(41, 10, "a", "b")
 	s.handlePrepare(env, 10, both)

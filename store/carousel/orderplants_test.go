@@ -36,8 +36,11 @@ func orderPlants() []plant.Bug {
 		},
 		{
 			Name: "a retry waits for ever", Test: "TestRetryWaitsForItsOwn",
-			Old: "long := env.Now-b.since >= s.trips(ownFor) ||",
-			New: "long := env.Now-b.since >= s.trips(ownFor) && !MUTANT ||",
+			Old: "&& age < s.trips(ownFor) &&", New: "&& (age < s.trips(ownFor) || MUTANT) &&",
+		},
+		{
+			Name: "two retries that wait are handled at once", Test: "TestRetryWaitsForItsOwn",
+			Old: "\t\tcase waits(b): ", New: "\t\tcase waits(b) && !MUTANT: ",
 		},
 		{
 			Name: "a retry that waits is refused when it is repeated", Test: "TestRetryWaitsForItsOwn",

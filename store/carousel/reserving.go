@@ -255,20 +255,26 @@ func (s *server) isBehindOwn(m prepareRequest) bool {
 // wakeBehind handles prepares that need wait no longer, or have waited for long.
 func (s *server) wakeBehind(env *protocol.Env[store.Message]) {
 	r := &s.reserving
+	waits := func(b follower) bool {
+		age := env.Now - b.since
+		return age >= 0 && age < s.trips(ownFor) && s.isBehindOwn(b.ask)
+	}
 	var ready []follower
 	r.behind = slices.DeleteFunc(r.behind, func(b follower) bool {
-		long := env.Now-b.since >= s.trips(ownFor) || env.Now < b.since
-		if !long && s.term > 0 && s.isBehindOwn(b.ask) {
+		if s.term > 0 && waits(b) {
 			return false
 		}
 		ready = append(ready, b)
 		return true
 	})
 	for _, b := range ready {
-		if s.term > 0 {
-			s.answerPrepare(env, b.from, b.ask)
-		} else {
+		switch {
+		case s.term == 0:
 			s.elsewhere(env, b.from, b.ask.Part.ID)
+		case waits(b): // for one that has just been handled
+			r.behind = append(r.behind, b)
+		default:
+			s.answerPrepare(env, b.from, b.ask)
 		}
 	}
 }

@@ -71,12 +71,11 @@ type Conn struct {
 	sending map[requestKey]*request
 	reached bool // some machine has been connected to, ever
 	// begun are the Refs of what attempts have had prepared that have not ended.
-	begun map[uint64]bool
-	// parting are the calls that end this when the connection is closed, and have no answer.
-	parting map[*call]bool
-	parted  chan struct{} // has room for one; some of them has one
-	wg      sync.WaitGroup
-	closed  bool
+	begun  map[uint64]bool
+	parted chan struct{} // has room for one; fewer AbandonRequests may be under way: see line.abandons
+	wg     sync.WaitGroup
+	closed bool
+	ended  chan struct{} // closed when Close has nothing left to do
 }
 
 // machine is where calls to some nodes go.
@@ -126,7 +125,7 @@ func Dial(cfg Config) (*Conn, error) {
 	c := &Conn{
 		cfg: cfg, client: node, machines: map[protocol.ID]*machine{},
 		sending: map[requestKey]*request{}, flights: map[flight]bool{},
-		begun: map[uint64]bool{}, parting: map[*call]bool{}, parted: make(chan struct{}, 1),
+		begun: map[uint64]bool{}, parted: make(chan struct{}, 1), ended: make(chan struct{}),
 	}
 	c.closing, c.close = context.WithCancel(context.Background())
 	for i, site := range cfg.Topology.Sites {
@@ -272,14 +271,25 @@ func (c *Conn) nameStream(
 
 // Close ends all calls, whose outcomes are unknown then, and returns when nothing of the connection
 // is left. It tells the store to free what was prepared for transactions that go on, and waits for
-// the answers for partFor at most.
+// the answers for partFor at most, as it does for those of transactions that have just ended.
 func (c *Conn) Close() {
 	c.mu.Lock()
 	first := !c.closed
 	c.closed = true
+	c.mu.Unlock()
+	if first {
+		c.end()
+		close(c.ended)
+	}
+	<-c.ended
+}
+
+// end is Close, once.
+func (c *Conn) end() {
+	c.mu.Lock()
 	refs, prepared := c.waiting.Refs(), slices.Sorted(maps.Keys(c.begun))
 	c.mu.Unlock()
-	if first && c.halt != nil {
+	if c.halt != nil {
 		for _, ref := range refs { // who waits for a commit gets its name
 			c.deliver(store.Cancel{Ref: ref})
 		}
@@ -304,16 +314,19 @@ func (c *Conn) Close() {
 // Those that do not hear of it find out by themselves, later.
 const partFor = 250 * time.Millisecond
 
-// part returns when machines have answered all that the connection gives up as it is closed, or
-// after partFor.
+// part returns when machines have answered all AbandonRequests, those of attempts that ended before
+// the connection was closed too, or after partFor. It does not wait for those that nothing answers.
 func (c *Conn) part() {
 	timer := time.NewTimer(partFor)
 	defer timer.Stop()
 	for {
 		c.mu.Lock()
-		left := len(c.parting)
+		left := false
+		for _, m := range c.machines {
+			left = left || m.line.abandons()
+		}
 		c.mu.Unlock()
-		if left == 0 {
+		if !left {
 			return
 		}
 		select {
@@ -428,11 +441,7 @@ func (c *Conn) carry(id protocol.ID, msg store.Message) {
 	case to == nil || c.closed && !abandons:
 		return
 	case !commit || m.Bytes() <= largeBytes:
-		k := c.newCall(to, msg)
-		if c.closed {
-			c.parting[k] = true
-		}
-		to.line.push(k, id, msg, timeout)
+		to.line.push(c.newCall(to, msg), id, msg, timeout)
 		return
 	case c.flights[flight{id, m.Txn.ID}]:
 		return

@@ -2,6 +2,7 @@ package front
 
 import (
 	"context"
+	"maps"
 	"runtime"
 	"slices"
 	"time"
@@ -68,10 +69,20 @@ func (l *line) prune(now time.Time) {
 	for len(l.queue) > 0 && l.queue[0].until.Before(now) {
 		l.queue[0].request.wg.Done()
 		l.queue = l.queue[1:]
+		signal(l.c.parted)
 	}
 	if len(l.sent) > 0 && now.Sub(l.heard) > max(stuckAfter*l.c.cfg.RoundTrip, leastStuck) && l.reset != nil {
 		l.reset()
 	}
+}
+
+// abandons reports whether an AbandonRequest waits to be sent, or to be answered.
+func (l *line) abandons() bool {
+	is := func(s *lineCall) bool {
+		_, ok := s.msg.(store.AbandonRequest)
+		return ok
+	}
+	return slices.ContainsFunc(l.queue, is) || slices.ContainsFunc(slices.Collect(maps.Values(l.sent)), is)
 }
 
 // A machine answers all calls within some round trips, if it is only to say that its site does not:
@@ -171,6 +182,7 @@ func (l *line) carry(ctx context.Context, cancel context.CancelFunc, stream pb.S
 		l.c.note(s.call, err, true, false) // it may have been taken
 	}
 	l.sent, l.reset = nil, nil
+	signal(l.c.parted)
 	if len(l.queue) > 0 {
 		signal(l.wake)
 	}
@@ -253,10 +265,6 @@ func (l *line) receive(stream pb.Store_CallsClient) error {
 				continue
 			}
 			delete(l.sent, a.GetNumber())
-			if l.c.parting[s.call] {
-				delete(l.c.parting, s.call)
-				signal(l.c.parted)
-			}
 			resp, err := fromAnswer(a)
 			outdated = outdated || status.Code(err) == codes.FailedPrecondition
 			if l.c.note(s.call, err, true, false) {
@@ -267,6 +275,7 @@ func (l *line) receive(stream pb.Store_CallsClient) error {
 			}
 		}
 		l.c.mu.Unlock()
+		signal(l.c.parted)
 		signal(l.wake) // there may be room
 		if outdated && l.c.cfg.Outdated != nil {
 			l.c.cfg.Outdated(l.to.name)

@@ -29,12 +29,19 @@ var errRefused = errors.New("connection refused")
 // answer for refuse.
 func threeSites(t *testing.T, dial func(ctx context.Context, address string) (net.Conn, error)) *Conn {
 	t.Helper()
+	return threeSitesOf(t, rc.Protocol(), dial)
+}
+
+func threeSitesOf(
+	t *testing.T, protocol store.Protocol, dial func(ctx context.Context, address string) (net.Conn, error),
+) *Conn {
+	t.Helper()
 	topology := store.Topology{Epoch: 1, Shards: 1}
 	for i, name := range []string{"a", "b", "c"} {
 		topology.Sites = append(topology.Sites, store.TopologySite{Name: name, Number: i + 1,
 			Machines: []store.Machine{{Name: name + "-1", Peers: name + ":1", Client: name + ":2"}}})
 	}
-	conn, err := Dial(Config{Protocol: rc.Protocol(), Topology: topology, Insecure: true, Dial: dial,
+	conn, err := Dial(Config{Protocol: protocol, Topology: topology, Insecure: true, Dial: dial,
 		RoundTrip: 100 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)

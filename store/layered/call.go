@@ -31,6 +31,7 @@ type call struct {
 	bytes     []byte
 	to        protocol.ID // who was asked last
 	answered  bool        // it has, and does not lead
+	nobody    bool        // it has said that nobody leads
 	silent    protocol.ID // who did not answer last
 	skipped   int         // how often that one was left out since
 	tries     int         // that were not answered
@@ -80,10 +81,13 @@ func (c *calls) ask(env *protocol.Env[store.Message], k call) {
 }
 
 func (c *calls) send(env *protocol.Env[store.Message], ref uint64, k *call) {
-	k.to, k.answered = c.leaders[k.shard], false
+	k.to, k.answered, k.nobody = c.leaders[k.shard], false, false
 	env.Send(k.to, ask{k.shard, ref, k.bytes})
 	env.After(callPatience*c.roundTrip<<min(k.tries, callDoublings), againTimer{ref})
 }
+
+// wasSilent notes who did not answer last.
+func (k *call) wasSilent(id protocol.ID) { k.silent, k.skipped = id, 0 }
 
 // next has another server of a shard be asked than one that did not answer, or does not lead.
 func (c *calls) next(shard uint32, than protocol.ID) {
@@ -107,8 +111,9 @@ func (c *calls) onTimer(env *protocol.Env[store.Message], ref uint64) {
 	c.next(k.shard, k.to)
 	switch {
 	case !k.answered:
-		k.silent, k.skipped, k.tries = k.to, 0, k.tries+1
-	case c.leaders[k.shard] == k.silent && k.skipped < maxSkipped:
+		k.wasSilent(k.to)
+		k.tries++
+	case k.nobody && c.leaders[k.shard] == k.silent && k.skipped < maxSkipped:
 		k.skipped++
 		c.next(k.shard, k.silent)
 	}
@@ -120,7 +125,7 @@ func (c *calls) onTimer(env *protocol.Env[store.Message], ref uint64) {
 func (c *calls) onBroken(env *protocol.Env[store.Message], from protocol.ID) {
 	for _, ref := range slices.Sorted(maps.Keys(c.calls)) {
 		if k := c.calls[ref]; k.to == from {
-			k.silent = from
+			k.wasSilent(from)
 			c.next(k.shard, from)
 			c.send(env, ref, k)
 		}
@@ -136,7 +141,10 @@ func (c *calls) onElsewhere(env *protocol.Env[store.Message], from protocol.ID, 
 	}
 	p := c.layout.SitesOf(int(k.shard))
 	known := slices.ContainsFunc(p, func(site int) bool { return c.layout.Sites[site].Shards[k.shard] == m.Leader })
-	k.answered = true
+	k.answered, k.nobody = true, m.Leader == 0
+	if from == k.silent {
+		k.wasSilent(0)
+	}
 	if k.redirects++; known && m.Leader != from && m.Leader != k.silent && k.redirects <= maxRedirects {
 		c.leaders[k.shard] = m.Leader
 		c.send(env, m.Ref, k)

@@ -61,15 +61,52 @@ func TestCalls(t *testing.T) {
 				env.Begin(time.Minute)
 				c.Receive(env, b, elsewhere{ref, a})
 			}, 0},
-		{"the next one goes on naming it, as it was but slow",
+		{"both others name the one that was silent: it was but slow",
 			func(c *coordinator, env *protocol.Env[store.Message], ref uint64) {
 				c.Expire(env, againTimer{ref})
-				for i := 0; i < 9 && c.calls.calls[ref].to != a; i++ {
-					c.Receive(env, c.calls.calls[ref].to, elsewhere{ref, a})
+				for _, id := range []protocol.ID{b, other} {
+					c.Receive(env, id, elsewhere{ref, a})
 					env.Begin(time.Minute)
 					c.Expire(env, againTimer{ref})
 				}
 			}, a},
+		{"the others say for long that nobody leads",
+			func(c *coordinator, env *protocol.Env[store.Message], ref uint64) {
+				c.Expire(env, againTimer{ref})
+				for i := 0; i < 9 && c.calls.calls[ref].to != a; i++ {
+					c.Receive(env, c.calls.calls[ref].to, elsewhere{Ref: ref})
+					env.Begin(time.Minute)
+					c.Expire(env, againTimer{ref})
+				}
+			}, a},
+		{"it answers after all, and is followed to again",
+			func(c *coordinator, env *protocol.Env[store.Message], ref uint64) {
+				c.Expire(env, againTimer{ref})
+				for _, id := range []protocol.ID{b, other} {
+					c.Receive(env, id, elsewhere{ref, a})
+					c.Expire(env, againTimer{ref})
+				}
+				c.Receive(env, a, elsewhere{ref, b})
+				env.Begin(time.Minute)
+				c.Receive(env, b, elsewhere{ref, a})
+			}, a},
+		{"the connection to it breaks when the one before was left out often enough",
+			func(c *coordinator, env *protocol.Env[store.Message], ref uint64) {
+				c.Expire(env, againTimer{ref})
+				for range 9 {
+					if c.calls.calls[ref].to == a {
+						break
+					}
+					c.Receive(env, c.calls.calls[ref].to, elsewhere{Ref: ref})
+					c.Expire(env, againTimer{ref})
+				}
+				c.Broken(env, a)
+				for range 2 {
+					c.Receive(env, c.calls.calls[ref].to, elsewhere{Ref: ref})
+					env.Begin(time.Minute)
+					c.Expire(env, againTimer{ref})
+				}
+			}, b},
 		{"while nobody leads, the others are asked again",
 			func(c *coordinator, env *protocol.Env[store.Message], ref uint64) {
 				c.Expire(env, againTimer{ref})

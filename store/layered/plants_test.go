@@ -71,6 +71,19 @@ func plants() []plant.Bug {
 			Old: "&& k.skipped < maxSkipped:", New: "&& k.skipped < maxSkipped && !MUTANT:",
 		},
 		{
+			Name: "who was silent is left out though the others name it", Test: "TestCalls",
+			Old: "\tcase k.nobody && ", New: "\tcase (k.nobody || MUTANT) && ",
+		},
+		{
+			Name: "who has answered counts as silent", Test: "TestCalls",
+			Old: "\tif from == k.silent {\n", New: "\tif from == k.silent && !MUTANT {\n",
+		},
+		{
+			Name: "who becomes silent is left out less often for what another was", Test: "TestCalls",
+			Old: "{ k.silent, k.skipped = id, 0 }",
+			New: "{\n\tif k.silent = id; !MUTANT {\n\t\tk.skipped = 0\n\t}\n}",
+		},
+		{
 			Name: "who was silent is never asked again", Test: "TestCalls",
 			Old: "\t\tk.skipped++\n", New: "\t\tif !MUTANT {\n\t\t\tk.skipped++\n\t\t}\n",
 		},
