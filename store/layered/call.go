@@ -50,7 +50,9 @@ const (
 	maxRedirects = 4
 	// maxSkipped is how often a call leaves out who was silent while others say that nobody leads:
 	// its patience is longer than they need to elect a leader. It may be back, so it is asked again.
+	// maxNamed is how often while others name it, as they do until they miss it.
 	maxSkipped = 3
+	maxNamed   = 1
 )
 
 func newCalls(cfg store.Config, site int, format *wirefmt.Format[store.Message]) calls {
@@ -113,7 +115,7 @@ func (c *calls) onTimer(env *protocol.Env[store.Message], ref uint64) {
 	case !k.answered:
 		k.wasSilent(k.to)
 		k.tries++
-	case k.nobody && c.leaders[k.shard] == k.silent && k.skipped < maxSkipped:
+	case c.leaders[k.shard] == k.silent && (k.skipped < maxNamed || k.nobody && k.skipped < maxSkipped):
 		k.skipped++
 		c.next(k.shard, k.silent)
 	}
