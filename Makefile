@@ -40,8 +40,6 @@ export GOFLAGS += -trimpath
 # all the same.
 test race: export GOFLAGS += -vet=off -ldflags=-w -count=1
 
-# Many packages wait for processes that they kill and start: three at a time keep two processors busy.
-test: export GOFLAGS += -p=3
 test:
 	go test ./...
 	for dir in $(MODULES); do (cd $$dir && go test ./...); done

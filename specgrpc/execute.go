@@ -90,6 +90,7 @@ func (c *serverCall) handle(ctx context.Context, req any, handler grpc.UnaryHand
 	}
 	switch {
 	case w == aborted:
+		h.Abort() // whoever said it did not know of h yet, and finish waits for h
 		return nil, c.cause()
 	case w == confirmed && c.speculative:
 		h.Confirm()

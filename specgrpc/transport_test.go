@@ -10,6 +10,7 @@ import (
 	"errors"
 	"io"
 	"math/big"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -380,6 +381,45 @@ func TestStoppingRegistrarRefuses(t *testing.T) {
 		}
 		wantCode(w, c.end(), status.Code(nil))
 		time.Sleep(time.Second)
+	})
+}
+
+// TestGracefulStopBeforeTheHandler: a server stops when it has admitted a call whose handler has not
+// begun. The call is undone, and nobody waits for it.
+func TestGracefulStopBeforeTheHandler(t *testing.T) {
+	inWorld(t, func(w *world) {
+		const decoding = 300 * time.Millisecond
+		impl := staging()
+		desc := kvpb.TestKV_ServiceDesc
+		desc.Methods = slices.Clone(desc.Methods)
+		for i, m := range desc.Methods {
+			desc.Methods[i].Handler = func(srv any, ctx context.Context, dec func(any) error, in grpc.UnaryServerInterceptor) (
+				any, error) {
+				return m.Handler(srv, ctx, func(v any) error { time.Sleep(decoding); return dec(v) }, in)
+			}
+		}
+		var r *specgrpc.ServiceRegistrar
+		s, addr := w.serve("a", func(s *grpc.Server) {
+			r = specgrpc.Registrar(s, specgrpc.Stages(putMethod))
+			r.RegisterService(&desc, impl)
+		})
+		cc := w.raw(addr)
+		if _, err := kvpb.NewTestKVClient(cc).Put(w.Context(), &kvpb.PutRequest{Key: "k"}); err != nil {
+			w.Fatal(err) // a plain call first: it shows that the handler calls its interceptor
+		}
+		impl.seen = nil
+		c := w.openRaw(cc, putMethod)
+		c.sendRequest(c.request(&kvpb.PutRequest{Key: "k"}))
+		time.Sleep(rtt/2 + decoding/2)
+		start := time.Now()
+		specgrpc.GracefulStop(s, r)
+		if took := time.Since(start); took > decoding+3*rtt {
+			w.Errorf("stopping took %v", took)
+		}
+		if n := r.Stats().Admitted; n != 1 {
+			w.Errorf("%d calls were admitted", n)
+		}
+		wantNotes(w, impl)
 	})
 }
 
