@@ -384,8 +384,8 @@ func TestStoppingRegistrarRefuses(t *testing.T) {
 	})
 }
 
-// TestGracefulStopBeforeTheHandler: a server stops when it has admitted a call whose handler has not
-// begun. The call is undone, and nobody waits for it.
+// TestGracefulStopBeforeTheHandler: a server stops when it has admitted a call whose handler has
+// not begun. The call is undone, and nobody waits for it.
 func TestGracefulStopBeforeTheHandler(t *testing.T) {
 	inWorld(t, func(w *world) {
 		const decoding = 300 * time.Millisecond
