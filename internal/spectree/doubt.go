@@ -3,7 +3,7 @@ package spectree
 import "slices"
 
 // Code may stop waiting for a call: a timer or another goroutine ends the call's context, or it
-// goes on without. A run that went on with a prediction waits no more, so nothing reports whether
+// goes on without. A run that went on with a prediction waits no more, so nothing shows whether
 // it would have given the call up by now. So once the call takes long, a second run is started
 // beside it, the doubter, which waits for the call as plain code does and takes no predictions of
 // its own.

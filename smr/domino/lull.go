@@ -30,7 +30,7 @@ func (r *replica) lullRules() kit.LullRules {
 // have its stream. A question that is not answered, as nobody has executed more, is nothing.
 func (r *replica) nothingToDo() (mark uint64, ok bool) {
 	l, q := &r.learner, &r.reads
-	if r.role != member || r.wake != 0 || q.asking || r.time.held > 0 || r.time.fresh || r.time.told != right ||
+	if r.role != member || r.wake != 0 || q.asking || r.time.held > 0 || r.time.fresh || r.time.told != clockRight ||
 		len(r.queue)+len(r.ordered)+len(r.strangers)+len(q.next)+len(q.now)+len(q.marked) > 0 ||
 		l.change != 0 || len(l.decided)+len(l.contests) > 0 || !r.coord.nothingToDo() || r.leader() == 0 {
 		return 0, false

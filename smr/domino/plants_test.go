@@ -186,7 +186,7 @@ func clockPlants() []plant.Bug {
 		},
 		{
 			Name: "a replica that is ahead alone does not say so", Dir: dir, Test: "TestOneClockThatWasAhead",
-			Old: "\tif now == alone {\n", New: "\tif now == alone && !MUTANT {\n",
+			Old: "\tif now == clockAlone {\n", New: "\tif now == clockAlone && !MUTANT {\n",
 		},
 		{
 			Name: "a clock that is held catches up alone", Dir: dir, Test: "TestOneClockStaysInStep",
@@ -203,7 +203,7 @@ func clockPlants() []plant.Bug {
 		{
 			Name: "that a clock is off in another way is not told", Dir: dir, Test: "TestOneClockStaysInStep",
 			Old: "\tif now == k.told && k.held",
-			New: "\tif (now == k.told || MUTANT && now != right && k.told != right) && k.held",
+			New: "\tif (now == k.told || MUTANT && now != clockRight && k.told != clockRight) && k.held",
 		},
 		{
 			Name: "a replica that hears nobody takes itself for one that is ahead alone", Dir: dir,

@@ -139,7 +139,7 @@ func TestSingleMemberThatWasOff(t *testing.T) {
 	w.Run(time.Minute)
 	w.Restart(1)
 	w.Run(time.Second)
-	if r := w.replica(1); r.time.held != 0 || r.time.told != right {
+	if r := w.replica(1); r.time.held != 0 || r.time.told != clockRight {
 		t.Errorf("it holds its clock by %v", r.time.held)
 	}
 	w.serves(t, "after a minute")
@@ -171,7 +171,7 @@ func TestJoinsWithAClockAhead(t *testing.T) {
 	if far := max(at(r.acceptor.skipped), at(r.acceptor.closed)) - w.time(); r.role != member || far > time.Second {
 		t.Errorf("a new replica (%v) claims %v ahead", r.role, far)
 	}
-	if r.time.told == right || r.time.held < time.Hour-time.Minute {
+	if r.time.told == clockRight || r.time.held < time.Hour-time.Minute {
 		t.Errorf("it holds its clock by %v", r.time.held)
 	}
 	w.serves(t, "with a new replica")
@@ -235,7 +235,7 @@ func TestOneClockThatWasAhead(t *testing.T) {
 			}
 		}
 		w.join(t, opt, 3, 4)
-		if r := w.replica(4); r.alone() || r.time.told != right {
+		if r := w.replica(4); r.alone() || r.time.told != clockRight {
 			t.Errorf("%s: the new replica is ahead alone", name)
 		}
 		w.load(put, 4, 4*time.Second)

@@ -22,18 +22,18 @@ type timekeeper struct {
 	reached smr.Slot      // what was passed at the last tick
 	apart   int           // ticks in which more was passed, since it was not alone with its claims
 	ahead   time.Duration // how far at the last tick what was claimed was ahead of the clock
-	told    wrong         // what the application knows
+	told    clockState    // what the application knows
 	toldOf  time.Duration // and by how much the clock was held then
 }
 
-// wrong is how a clock is off.
-type wrong uint8
+// clockState is how a clock is off.
+type clockState uint8
 
 const (
-	right  wrong = iota
-	behind       // it is behind what was promised
-	held         // it is ahead, and not followed
-	alone        // what the replica has promised is ahead, alone
+	clockRight  clockState = iota
+	clockBehind            // it is behind what was promised
+	clockHeld              // it is ahead, and not followed
+	clockAlone             // what the replica has promised is ahead, alone
 )
 
 // startTime begins to keep time when the replica takes part. A clock that is far ahead of all that
@@ -209,24 +209,24 @@ func (r *replica) tellTime(env *protocol.Env[smr.Message]) {
 	if k.heard < suspectTicks && k.held > 0 {
 		return // the members will tell
 	}
-	now := right
+	now := clockRight
 	switch {
 	case k.apart >= suspectTicks:
-		now = alone
+		now = clockAlone
 	case k.held > 0:
-		now = held
-	case k.ahead > r.farAhead() || k.told != right && k.ahead > r.farAhead()/2:
-		now = behind
+		now = clockHeld
+	case k.ahead > r.farAhead() || k.told != clockRight && k.ahead > r.farAhead()/2:
+		now = clockBehind
 	}
 	if now == k.told && k.held <= k.toldOf+r.farAhead() {
 		return
 	}
 	k.told, k.toldOf = now, k.held
 	say := smr.ClockOff{} // zeros: right again
-	if now != right {
+	if now != clockRight {
 		say = smr.ClockOff{Behind: k.ahead, Held: k.held}
 	}
-	if now == alone {
+	if now == clockAlone {
 		say.Alone = at(r.acceptor.skipped - r.passed())
 	}
 	env.Send(protocol.App, say)

@@ -69,7 +69,7 @@ type restorer struct {
 type restoringStage uint8
 
 const (
-	atFirst restoringStage = iota // the first byte reports whether there are several parts
+	atFirst restoringStage = iota // the first byte says whether there are several parts
 	inCount
 	inSize
 	inPart

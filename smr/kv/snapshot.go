@@ -68,7 +68,7 @@ type frozen struct {
 	items *btree.Map[string, item]
 	next  func(size int) (whole bool) // adds about so many bytes of what comes next; nil once all is in w, or was read
 	keys  []string                    // that are wanted, if not all
-	// the newest key that is in w, if all are wanted. Keys may be empty: begun reports whether there
+	// the newest key that is in w, if all are wanted. Keys may be empty: begun says whether there
 	// is one.
 	after string
 	begun bool

@@ -221,7 +221,7 @@ func (s *server) sweepClaims(env *protocol.Env[store.Message]) {
 }
 
 // waitsForOwn has a prepare wait if nobody has its keys but earlier attempts of the same
-// transaction. Those are aborted, or the client would not try again, and their ends are on the way.
+// transaction. Those are aborted or given up, and their ends are on the way.
 func (s *server) waitsForOwn(env *protocol.Env[store.Message], from protocol.ID, m prepareRequest) bool {
 	r := &s.reserving
 	if slices.ContainsFunc(r.behind, func(b follower) bool { return b.ask.Part == m.Part }) {
