@@ -51,6 +51,7 @@ func (x *execution) shared(ctx context.Context, at string, s *step, digest strin
 	var wg sync.WaitGroup
 	for i, b := range s.bodies {
 		wg.Go(func() {
+			defer x.unharmed(at)
 			errs[i] = foresay.ErrMisspeculated // if the goroutine is ended
 			out[i], errs[i] = x.body(sharedStrand(ctx), fmt.Sprintf("%s/%d", at, i), b, digest)
 		})
@@ -62,6 +63,14 @@ func (x *execution) shared(ctx context.Context, at string, s *step, digest strin
 		}
 	}
 	return x.join(at, digest, out), nil
+}
+
+// unharmed is deferred in goroutines of the code's own. A panic there would end the process: it gets
+// there only if a wrong guess shows, as it does when a rule is removed.
+func (x *execution) unharmed(at string) {
+	if p := recover(); p != nil {
+		x.w.journal.brokenRule("a panic in a goroutine of the code's own at %s: %v", at, p)
+	}
 }
 
 // contend appends the same to one key from several lanes, or goroutines on one
@@ -85,7 +94,10 @@ func (x *execution) contend(ctx context.Context, at string, s *step, digest stri
 	} else {
 		var wg sync.WaitGroup
 		for i := range s.count {
-			wg.Go(func() { one(ctx, i) })
+			wg.Go(func() {
+				defer x.unharmed(at)
+				one(ctx, i)
+			})
 		}
 		wg.Wait()
 	}
