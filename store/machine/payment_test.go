@@ -149,11 +149,12 @@ func TestPaymentByLastName(t *testing.T) {
 			t.Helper()
 			time.Sleep(3 * time.Second)
 			before, start := attempts.Load(), time.Now()
-			got, err := client.Run(ctx, a, pay("BAR", 1))
+			var traces []client.Trace
+			got, err := client.Run(client.WithTrace(ctx, func(tr *client.Trace) { traces = append(traces, *tr) }), a, pay("BAR", 1))
 			paid++
 			if took := time.Since(start); err != nil || got != (payment{want, "BAR"}) || took > most {
-				t.Errorf("%s: %+v is committed after %v and %d attempts (%v), want one by %s after %v", what, got, took,
-					attempts.Load()-before, err, want, most)
+				t.Errorf("%s: %+v is committed after %v and %d attempts (%v), want one by %s after %v; traces: %+v", what, got,
+					took, attempts.Load()-before, err, want, most, traces)
 			}
 		}
 		one("the nearest copy guesses", "3", 110*time.Millisecond)
