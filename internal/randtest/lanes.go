@@ -65,8 +65,8 @@ func (x *execution) shared(ctx context.Context, at string, s *step, digest strin
 	return x.join(at, digest, out), nil
 }
 
-// unharmed is deferred in goroutines of the code's own. A panic there would end the process: it gets
-// there only if a wrong guess shows, as it does when a rule is removed.
+// unharmed is deferred in goroutines of the code's own. A panic there would end the process. It
+// gets there only if a wrong guess shows, as it does when a rule is removed.
 func (x *execution) unharmed(at string) {
 	if p := recover(); p != nil {
 		x.w.journal.brokenRule("a panic in a goroutine of the code's own at %s: %v", at, p)
