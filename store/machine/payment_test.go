@@ -150,7 +150,8 @@ func TestPaymentByLastName(t *testing.T) {
 			time.Sleep(3 * time.Second)
 			before, start := attempts.Load(), time.Now()
 			var traces []client.Trace
-			got, err := client.Run(client.WithTrace(ctx, func(tr *client.Trace) { traces = append(traces, *tr) }), a, pay("BAR", 1))
+			traced := client.WithTrace(ctx, func(tr *client.Trace) { traces = append(traces, *tr) })
+			got, err := client.Run(traced, a, pay("BAR", 1))
 			paid++
 			if took := time.Since(start); err != nil || got != (payment{want, "BAR"}) || took > most {
 				t.Errorf("%s: %+v is committed after %v and %d attempts (%v), want one by %s after %v; traces: %+v", what, got,
