@@ -26,6 +26,7 @@ type validation struct {
 	cancel  context.CancelCauseFunc
 	open    map[store.Key]store.Value // reads that are guesses
 	telling int                       // reads that are none any more, which the engine may not know yet
+	told    chan struct{}             // closed once it knows all of them
 	sent    bool                      // the commit has left: the verdict alone counts now
 	carried []store.Read              // what it carries
 	barred  bool                      // it leaves no more
@@ -88,12 +89,17 @@ func (v *validation) end(key store.Key, tell func()) bool {
 		return false
 	}
 	delete(v.open, key)
+	if v.telling == 0 {
+		v.told = make(chan struct{})
+	}
 	v.telling++
 	v.mu.Unlock()
 	tell()
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.telling--
+	if v.telling--; v.telling == 0 {
+		close(v.told)
+	}
 	return true
 }
 
@@ -103,12 +109,21 @@ func (v *validation) end(key store.Key, tell func()) bool {
 func (v *validation) submit(ctx context.Context, reads []store.Read, writes []store.Write, keep func()) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	for v.telling > 0 && ctx.Err() == nil { // else what the run stands on cannot be counted
+		told := v.told
+		v.mu.Unlock()
+		select {
+		case <-told:
+		case <-ctx.Done():
+		}
+		v.mu.Lock()
+	}
 	state := foresay.State(ctx)
 	if v.sent || v.barred || state.Discarded || !state.Speculative || ctx.Err() != nil {
 		return
 	}
 	if store.ValidAccesses(reads, writes) != nil || state.Depth != len(v.open) || !v.covers(reads) {
-		if v.telling == 0 && !v.isLateLocked() {
+		if !v.isLateLocked() {
 			close(v.late)
 		}
 		return
