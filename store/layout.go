@@ -158,6 +158,28 @@ func ShardOf(key Key, shards int) int {
 	return int(h.Sum64() % uint64(shards))
 }
 
+// Split returns the parts of a transaction and the shards that they belong to, in order.
+func (l Layout) Split(t Txn) (parts []Txn, shards []uint32) {
+	part := func(key Key) *Txn {
+		s := uint32(l.ShardOf(key))
+		i, ok := slices.BinarySearch(shards, s)
+		if !ok {
+			shards = slices.Insert(shards, i, s)
+			parts = slices.Insert(parts, i, Txn{ID: t.ID, Priority: t.Priority})
+		}
+		return &parts[i]
+	}
+	for _, a := range t.Reads {
+		p := part(a.Key)
+		p.Reads = append(p.Reads, a)
+	}
+	for _, w := range t.Writes {
+		p := part(w.Key)
+		p.Writes = append(p.Writes, w)
+	}
+	return parts, shards
+}
+
 // Coordinator returns the node that has a transaction at a site.
 func (l Layout) Coordinator(site int, id TxnID) protocol.ID {
 	all := l.Sites[site].Coordinators

@@ -9,6 +9,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/kit"
 )
 
 // agent is what the thesis calls the client-side library [Carousel §3.1.3]: it finds the leaders,
@@ -76,7 +77,7 @@ type (
 
 // newAgent returns an agent. The error names the field of the configuration that is wrong.
 func newAgent(cfg store.Config, mode variant) (*agent, error) {
-	cfg, err := withDefaults(cfg)
+	cfg, err := kit.FixedSites("carousel", cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package carousel
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
@@ -73,7 +72,7 @@ type submit struct{ kit.Submit }
 
 // newClient returns a client. The error names the field of the configuration that is wrong.
 func newClient(cfg store.Config, mode variant) (*client, error) {
-	cfg, err := withDefaults(cfg)
+	cfg, err := kit.FixedSites("carousel", cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -85,16 +84,9 @@ func newClient(cfg store.Config, mode variant) (*client, error) {
 		seen: session{newest: map[store.Key]uint64{}}, open: map[store.TxnID]*opened{}, refs: map[uint64]store.TxnID{}}, nil
 }
 
-// Patience implements store.ClientNode: a commit waits for groups side by side, whose leaders may
-// be anywhere.
-func (c *client) Patience() time.Duration { return 6 * c.cfg.RoundTrip }
-
-// ReadPatience implements store.ClientNode.
-func (c *client) ReadPatience() time.Duration { return 2 * c.cfg.RoundTrip }
-
 // Start implements protocol.Node.
 func (c *client) Start(env *protocol.Env[store.Message], _ []protocol.Record[store.Message]) {
-	c.Begin(env)
+	c.NearestCalls.Start(env, nil)
 	c.name = uint64(c.ID)
 }
 
@@ -117,7 +109,7 @@ func (c *client) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 	case store.Query:
 		if s := new(submit); c.AddQuery(env, m, s) {
 			s.Site = c.Home()
-			c.Send(env, s, c.Patience())
+			c.Send(env, s)
 		}
 	case store.Cancel:
 		c.onCancel(env, m)
@@ -129,13 +121,13 @@ func (c *client) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 				c.seen.saw(w.Key, m.Version)
 			}
 		}
-		c.Decided(env, from, m)
+		c.NearestCalls.Receive(env, from, m)
 	case store.Busy:
-		if s := c.Submit(m.ID); s != nil { // another site may have room
-			c.Send(env, s, c.Patience())
-		} else if o := c.open[m.ID]; o != nil && o.waits() {
+		if o := c.open[m.ID]; o != nil && o.waits() && c.Submit(m.ID) == nil {
 			c.close(env, m.ID)
+			return
 		}
+		c.NearestCalls.Receive(env, from, m)
 	}
 }
 
@@ -152,10 +144,8 @@ func (c *client) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
 		if o := c.open[t.id]; o != nil {
 			c.beat(env, t.id, o)
 		}
-	case kit.SubmitTimer:
-		if s := c.Submit(t.ID); s != nil {
-			c.SendAgain(env, s, c.Patience())
-		}
+	default:
+		c.NearestCalls.Expire(env, t)
 	}
 }
 
@@ -167,7 +157,7 @@ func (c *client) read(env *protocol.Env[store.Message], g *get) {
 		c.EndGet(env, g, out)
 		return
 	}
-	c.Read(env, g, c.ReadPatience())
+	c.Read(env, g)
 }
 
 func (c *client) onReadReply(env *protocol.Env[store.Message], from protocol.ID, m store.ReadReply) {
@@ -398,7 +388,7 @@ func (c *client) onSubmit(env *protocol.Env[store.Message], m store.Submit) {
 			c.close(env, id)
 		}
 		s.Site = site
-		c.Send(env, s, c.Patience())
+		c.Send(env, s)
 	default: // there is nothing to commit, or not so: what was declared is not to wait for that
 		c.abandon(env, id)
 	}
@@ -445,5 +435,5 @@ func (c *client) onCancel(env *protocol.Env[store.Message], m store.Cancel) {
 		c.abandon(env, id)
 		return
 	}
-	c.GiveUp(env, m)
+	c.NearestCalls.Receive(env, protocol.App, m)
 }

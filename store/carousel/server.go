@@ -52,22 +52,9 @@ type server struct {
 	refused string
 }
 
-// withDefaults returns the configuration with all fields set. Sites are neither lost nor replaced
-// here: a group replaces its members one by one.
-func withDefaults(cfg store.Config) (store.Config, error) {
-	cfg, err := cfg.WithDefaults()
-	if err != nil {
-		return cfg, err
-	}
-	if !cfg.Layout.Original() {
-		return cfg, fmt.Errorf("carousel: Config.Layout: a site is fenced, or in the place of another one (see FixedSites)")
-	}
-	return cfg, nil
-}
-
 // newServer returns a server. The error names the field of the configuration that is wrong.
 func newServer(cfg store.Config, mode variant) (*server, error) {
-	cfg, err := withDefaults(cfg)
+	cfg, err := kit.FixedSites("carousel", cfg)
 	if err != nil {
 		return nil, err
 	}

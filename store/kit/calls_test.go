@@ -34,7 +34,7 @@ func newBook(t *testing.T) *book {
 			Name: fmt.Sprint("site", i), Coordinators: []protocol.ID{id}, Shards: []protocol.ID{id + 1},
 		})
 	}
-	calls, err := NewCalls[*ownGet, *ownSubmit](store.Config{ID: 99, Layout: l, MaxWaiting: 2})
+	calls, err := NewCalls[*ownGet, *ownSubmit](store.Config{ID: 99, Layout: l, MaxWaiting: 2, RoundTrip: time.Second / 4})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -376,7 +376,7 @@ func TestNearest(t *testing.T) {
 	answer := func(from protocol.ID, after time.Duration) {
 		g := new(ownGet)
 		c.AddGet(env, store.Get{Ref: 1, Key: "k"}, g)
-		c.Read(env, g, time.Second)
+		c.Read(env, g)
 		env.Begin(env.Now + after)
 		own, p := c.GetOf(from, store.ReadReply{Ref: g.Number})
 		if own != g {
@@ -395,9 +395,9 @@ func TestNearest(t *testing.T) {
 	c.AddSubmit(env, store.Submit{Ref: 2, Writes: []store.Write{{Key: "k"}}}, s)
 	s.Site = c.Home()
 	env.Begin(env.Now)
-	c.Send(env, s, time.Second)
-	c.SendAgain(env, s, time.Second)
-	c.SendAgain(env, s, time.Second)
+	c.Send(env, s)
+	c.Expire(env, SubmitTimer{s.Txn.ID})
+	c.Expire(env, SubmitTimer{s.Txn.ID})
 	var asked []string
 	for _, e := range env.Out {
 		if m, ok := e.Msg.(store.CommitRequest); ok {
@@ -415,7 +415,7 @@ func TestNearest(t *testing.T) {
 		t.Errorf("home is %d after 1 has answered", got)
 	}
 	env.Begin(env.Now)
-	if c.GiveUp(env, store.Cancel{Ref: 2}); c.Waiting() != 0 || len(env.Out) == 0 {
+	if c.Receive(env, protocol.App, store.Cancel{Ref: 2}); c.Waiting() != 0 || len(env.Out) == 0 {
 		t.Errorf("a transaction that nobody waits for: %d wait, %v", c.Waiting(), env.Out)
 	}
 }
@@ -445,7 +445,7 @@ func TestPlants(t *testing.T) {
 		Old: "\tif s.Tries > 0 {\n", New: "\tif s.Tries > 0 && !MUTANT {\n",
 	}, plant.Bug{
 		Name: "a silent site stays home", Test: "TestNearest",
-		Old: "\tc.Silent(own", New: "\tif MUTANT {\n\t\tpatience = 0\n\t}\n\tc.Silent(own",
+		Old: "\t\t\tc.Silent(own", New: "\t\t\tif MUTANT {\n\t\t\t\tclear(c.near)\n\t\t\t}\n\t\t\tc.Silent(own",
 	}, plant.Bug{
 		Name: "who asked for a renamed transaction is forgotten", Test: "TestRename",
 		Old: "\t\tc.submitRefs[ref] = id\n", New: "\t\tif !MUTANT {\n\t\t\tc.submitRefs[ref] = id\n\t\t}\n",

@@ -5,6 +5,8 @@
 package kit
 
 import (
+	"fmt"
+
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
 )
@@ -31,4 +33,18 @@ func ClientOf[N store.ClientNode](make func(store.Config) (N, error)) func(store
 		}
 		return n, nil
 	}
+}
+
+// FixedSites returns the configuration of a node with all fields set, for a protocol whose sites
+// are neither lost nor replaced: its groups change their members one by one, or not at all. The
+// error names the protocol and the field that is wrong.
+func FixedSites(name string, cfg store.Config) (store.Config, error) {
+	cfg, err := cfg.WithDefaults()
+	if err != nil {
+		return cfg, err
+	}
+	if !cfg.Layout.Original() {
+		return cfg, fmt.Errorf("%s: Config.Layout: a site is fenced, or in the place of another one (see FixedSites)", name)
+	}
+	return cfg, nil
 }

@@ -30,9 +30,16 @@ func NewNearestCalls[G interface{ get() *Get }, S interface{ submit() *Submit }]
 	return NearestCalls[G, S]{Calls: calls, near: NewNear(cfg.Layout)}, nil
 }
 
-// Begin gives the incarnation its ID, and a home until it knows better, when the node starts.
-func (c *NearestCalls[G, S]) Begin(env *protocol.Env[store.Message]) {
-	c.Calls.Begin(env)
+// Patience implements store.ClientNode: a commit is two decisions of groups, one after the other or
+// side by side, whose leaders may be anywhere, and timeouts may be on the way.
+func (c *NearestCalls[G, S]) Patience() time.Duration { return 6 * c.cfg.RoundTrip }
+
+// ReadPatience implements store.ClientNode.
+func (c *NearestCalls[G, S]) ReadPatience() time.Duration { return 2 * c.cfg.RoundTrip }
+
+// Start implements protocol.Node: it gives the incarnation its ID, and a home until it knows better.
+func (c *NearestCalls[G, S]) Start(env *protocol.Env[store.Message], _ []protocol.Record[store.Message]) {
+	c.Begin(env)
 	c.first = env.Rand.IntN(len(c.cfg.Layout.Sites))
 }
 
@@ -79,15 +86,46 @@ func (c *NearestCalls[G, S]) Found(env *protocol.Env[store.Message], from protoc
 	return true
 }
 
-// Read asks for a read, once more after the given time, or gives it up.
-func (c *NearestCalls[G, S]) Read(env *protocol.Env[store.Message], own G, patience time.Duration) {
+// Receive takes what ends a call: a decision, word that nobody waits any more, and that a site has no
+// room, as another one may have it.
+func (c *NearestCalls[G, S]) Receive(env *protocol.Env[store.Message], from protocol.ID, msg store.Message) {
+	switch m := msg.(type) {
+	case store.Decided:
+		c.decided(env, from, m)
+	case store.Cancel:
+		c.giveUp(env, m)
+	case store.Busy:
+		if own, ok := c.submits[m.ID]; ok {
+			c.Send(env, own)
+		}
+	}
+}
+
+// Expire implements protocol.Node: what was not answered is asked again. A site that has not answered
+// a commit is Silent.
+func (c *NearestCalls[G, S]) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
+	switch t := t.(type) {
+	case GetTimer:
+		if own, ok := c.gets[t.Number]; ok {
+			c.Read(env, own)
+		}
+	case SubmitTimer:
+		if own, ok := c.submits[t.ID]; ok {
+			c.Silent(own.submit().Site, c.Patience())
+			c.Send(env, own)
+		}
+	}
+}
+
+// Read asks for a read, and after ReadPatience once more, or gives it up.
+func (c *NearestCalls[G, S]) Read(env *protocol.Env[store.Message], own G) {
 	g := own.get()
 	if g.Tired(env.Now) {
 		c.EndGet(env, own, store.Got{})
 		return
 	}
 	c.Ask(env, g)
-	env.After(patience, GetTimer{g.Number})
+	env.After(c.ReadPatience(), GetTimer{g.Number})
 }
 
 // lateAfter is how many round trips no answer takes that waits for the network alone.
@@ -106,8 +144,8 @@ func (c *NearestCalls[G, S]) Heard(
 }
 
 // Send asks the coordinator at the transaction's Site, each time after the first that of the next
-// one, once more after the given time, or gives the transaction up.
-func (c *NearestCalls[G, S]) Send(env *protocol.Env[store.Message], own S, patience time.Duration) {
+// one, and once more after Patience, or gives the transaction up.
+func (c *NearestCalls[G, S]) Send(env *protocol.Env[store.Message], own S) {
 	s := own.submit()
 	if s.Tired(env.Now) {
 		c.EndSubmit(env, own, store.Done{Outcome: s.Unanswered(), Site: store.NoSite})
@@ -119,21 +157,15 @@ func (c *NearestCalls[G, S]) Send(env *protocol.Env[store.Message], own S, patie
 	s.Tries++
 	env.Send(c.cfg.Layout.Coordinator(s.Site, s.Txn.ID), store.CommitRequest{Txn: s.Txn, Recover: s.Tries > 1,
 		Serializable: s.Serializable})
-	env.After(patience, SubmitTimer{s.Txn.ID})
+	env.After(c.Patience(), SubmitTimer{s.Txn.ID})
 }
 
 // Silent learns that a site has not answered for so long: until a read shows that it does, it is
 // not near.
 func (c *NearestCalls[G, S]) Silent(site int, waited time.Duration) { c.near.Silent(site, waited) }
 
-// SendAgain is Send when the time is over: the site is Silent.
-func (c *NearestCalls[G, S]) SendAgain(env *protocol.Env[store.Message], own S, patience time.Duration) {
-	c.Silent(own.submit().Site, patience)
-	c.Send(env, own, patience)
-}
-
-// Decided ends a transaction as a coordinator says.
-func (c *NearestCalls[G, S]) Decided(env *protocol.Env[store.Message], from protocol.ID, m store.Decided) {
+// decided ends a transaction as a coordinator says.
+func (c *NearestCalls[G, S]) decided(env *protocol.Env[store.Message], from protocol.ID, m store.Decided) {
 	p, ok := c.Coordinator(from)
 	own, known := c.submits[m.ID]
 	if ok && known {
@@ -142,9 +174,9 @@ func (c *NearestCalls[G, S]) Decided(env *protocol.Env[store.Message], from prot
 	}
 }
 
-// GiveUp forgets a call. A transaction for which nobody waits any more ends as one without an
+// giveUp forgets a call. A transaction for which nobody waits any more ends as one without an
 // answer.
-func (c *NearestCalls[G, S]) GiveUp(env *protocol.Env[store.Message], m store.Cancel) {
+func (c *NearestCalls[G, S]) giveUp(env *protocol.Env[store.Message], m store.Cancel) {
 	own, ok := c.submits[c.submitRefs[m.Ref]]
 	last := ok && len(own.submit().refs) == 1
 	if c.Cancel(env, m); last {

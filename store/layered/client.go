@@ -2,7 +2,6 @@ package layered
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
@@ -24,7 +23,7 @@ type submit struct{ kit.Submit }
 
 // newClient returns a client. The error names the field of the configuration that is wrong.
 func newClient(cfg store.Config) (*client, error) {
-	cfg, err := withDefaults(cfg)
+	cfg, err := kit.FixedSites("layered", cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -35,59 +34,27 @@ func newClient(cfg store.Config) (*client, error) {
 	return &client{NearestCalls: calls, cfg: cfg}, nil
 }
 
-// Patience implements store.ClientNode: a commit is two decisions of groups, one after the other,
-// whose leaders may be anywhere.
-func (c *client) Patience() time.Duration { return 6 * c.cfg.RoundTrip }
-
-// ReadPatience implements store.ClientNode.
-func (c *client) ReadPatience() time.Duration { return 2 * c.cfg.RoundTrip }
-
-// Start implements protocol.Node.
-func (c *client) Start(env *protocol.Env[store.Message], _ []protocol.Record[store.Message]) {
-	c.Begin(env)
-}
-
 // Receive implements protocol.Node.
 func (c *client) Receive(env *protocol.Env[store.Message], from protocol.ID, msg store.Message) {
 	switch m := msg.(type) {
 	case store.Get:
 		if g := new(get); c.AddGet(env, m, g) {
-			c.Read(env, g, c.ReadPatience())
+			c.Read(env, g)
 		}
 	case store.Submit:
 		if s := new(submit); c.AddSubmit(env, m, s) {
 			s.Site = c.Home()
-			c.Send(env, s, c.Patience())
+			c.Send(env, s)
 		}
 	case store.Query:
 		if s := new(submit); c.AddQuery(env, m, s) {
 			s.Site = c.Home()
-			c.Send(env, s, c.Patience())
+			c.Send(env, s)
 		}
-	case store.Cancel:
-		c.GiveUp(env, m)
 	case store.ReadReply:
 		c.onReadReply(env, from, m)
-	case store.Decided:
-		c.Decided(env, from, m)
-	case store.Busy:
-		if s := c.Submit(m.ID); s != nil { // another site may have room
-			c.Send(env, s, c.Patience())
-		}
-	}
-}
-
-// Expire implements protocol.Node.
-func (c *client) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
-	switch t := t.(type) {
-	case kit.GetTimer:
-		if g := c.Get(t.Number); g != nil {
-			c.Read(env, g, c.ReadPatience())
-		}
-	case kit.SubmitTimer:
-		if s := c.Submit(t.ID); s != nil {
-			c.SendAgain(env, s, c.Patience())
-		}
+	default:
+		c.NearestCalls.Receive(env, from, msg)
 	}
 }
 

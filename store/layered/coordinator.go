@@ -6,6 +6,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/kit"
 )
 
 // coordinator is the node that has transactions prepared and decided. It forgets all with a crash:
@@ -30,7 +31,7 @@ type entry struct {
 // newCoordinator returns a coordinator. The error names the field of the configuration that is
 // wrong.
 func newCoordinator(cfg store.Config) (*coordinator, error) {
-	cfg, err := withDefaults(cfg)
+	cfg, err := kit.FixedSites("layered", cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +91,7 @@ func (c *coordinator) onCommit(env *protocol.Env[store.Message], from protocol.I
 		env.Send(from, store.Busy{ID: m.Txn.ID})
 		return
 	}
-	parts, shards := split(c.cfg.Layout, m.Txn)
+	parts, shards := c.cfg.Layout.Split(m.Txn)
 	e := &entry{id: m.Txn.ID, shards: shards, clients: []protocol.ID{from}, votes: map[uint32]bool{}}
 	c.entries[e.id] = e
 	if e.id.Time > uint64(max(env.Now+c.cfg.MaxAhead, 0)) {
@@ -100,26 +101,6 @@ func (c *coordinator) onCommit(env *protocol.Env[store.Message], from protocol.I
 	for i, k := range shards {
 		c.calls.ask(env, call{shard: k, id: e.id, command: prepare{Txn: parts[i], Shards: shards, Only: len(shards) == 1}})
 	}
-}
-
-// split returns the parts of a transaction, and whose they are.
-func split(l store.Layout, t store.Txn) (parts []store.Txn, shards []uint32) {
-	byShard := make([]store.Txn, len(l.Sites[0].Shards))
-	for _, r := range t.Reads {
-		p := &byShard[l.ShardOf(r.Key)]
-		p.Reads = append(p.Reads, r)
-	}
-	for _, w := range t.Writes {
-		p := &byShard[l.ShardOf(w.Key)]
-		p.Writes = append(p.Writes, w)
-	}
-	for k, p := range byShard {
-		if len(p.Reads)+len(p.Writes) > 0 {
-			p.ID, p.Priority = t.ID, t.Priority
-			parts, shards = append(parts, p), append(shards, uint32(k))
-		}
-	}
-	return parts, shards
 }
 
 // onFinish aborts a transaction that is open for long, unless its anchor knows that it is

@@ -40,19 +40,6 @@ type question struct {
 	ref  uint64
 }
 
-// withDefaults returns the configuration with all fields set. Sites are neither lost nor replaced
-// here: a group replaces its members one by one.
-func withDefaults(cfg store.Config) (store.Config, error) {
-	cfg, err := cfg.WithDefaults()
-	if err != nil {
-		return cfg, err
-	}
-	if !cfg.Layout.Original() {
-		return cfg, fmt.Errorf("layered: Config.Layout: a site is fenced, or in the place of another one (see FixedSites)")
-	}
-	return cfg, nil
-}
-
 // members returns the servers that may be members of a shard's group.
 func members(l store.Layout, shard int) []smr.Member {
 	var out []smr.Member
@@ -65,7 +52,7 @@ func members(l store.Layout, shard int) []smr.Member {
 // newServer returns a server, whose group keeps the given number of entries in its log; 0 is what
 // package smr says. The error names the field of the configuration that is wrong.
 func newServer(cfg store.Config, logEntries int) (*server, error) {
-	cfg, err := withDefaults(cfg)
+	cfg, err := kit.FixedSites("layered", cfg)
 	if err != nil {
 		return nil, err
 	}

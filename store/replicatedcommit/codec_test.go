@@ -19,7 +19,7 @@ func messages() []message {
 		Reads:  []store.Read{{Key: "k0", Version: store.Version{Time: 3, Client: 4}}},
 		Writes: []store.Write{{Key: "k0", Bytes: []byte("x")}, {Key: "k1", Delete: true}},
 	}
-	parts, _ := split(layout(3, 2), txn)
+	parts, _ := layout(3, 2).Split(txn)
 	return []message{
 		store.ReadRequest{Ref: 1, Key: "k0", Priority: txn.Priority},
 		store.ReadReply{Ref: 1, Value: store.Value{Version: id, Present: true, Bytes: []byte("x")}, Pending: true, Hint: 9,

@@ -104,7 +104,7 @@ func (c *coordinator) onCommit(env *protocol.Env[message], from protocol.ID, m s
 	if from == protocol.App || m.Txn.Validate() != nil || c.cfg.Layout.Coordinator(c.place.Site, m.Txn.ID) != c.cfg.ID {
 		return
 	}
-	parts, shards := split(c.cfg.Layout, m.Txn)
+	parts, shards := c.cfg.Layout.Split(m.Txn)
 	if len(shards) == 0 {
 		return
 	}
@@ -133,28 +133,6 @@ func (c *coordinator) onCommit(env *protocol.Env[message], from protocol.ID, m s
 	if m.Recover && !e.readOnly {
 		c.recover(env, e)
 	}
-}
-
-// split returns the parts of a transaction and the shards that they belong to, in order.
-func split(l store.Layout, t store.Txn) (parts []store.Txn, shards []uint32) {
-	part := func(key store.Key) *store.Txn {
-		s := uint32(l.ShardOf(key))
-		i, ok := slices.BinarySearch(shards, s)
-		if !ok {
-			shards = slices.Insert(shards, i, s)
-			parts = slices.Insert(parts, i, store.Txn{ID: t.ID, Priority: t.Priority})
-		}
-		return &parts[i]
-	}
-	for _, a := range t.Reads {
-		p := part(a.Key)
-		p.Reads = append(p.Reads, a)
-	}
-	for _, w := range t.Writes {
-		p := part(w.Key)
-		p.Writes = append(p.Writes, w)
-	}
-	return parts, shards
 }
 
 func (c *coordinator) onVote(env *protocol.Env[message], from protocol.ID, m vote) {

@@ -3,7 +3,6 @@ package tapir
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
@@ -31,7 +30,7 @@ type submit struct {
 
 // newClient returns a client. The error names the field of the configuration that is wrong.
 func newClient(cfg store.Config) (*client, error) {
-	cfg, err := withDefaults(cfg)
+	cfg, err := kit.FixedSites("tapir", cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -42,58 +41,26 @@ func newClient(cfg store.Config) (*client, error) {
 	return &client{NearestCalls: calls, cfg: cfg}, nil
 }
 
-// Patience implements store.ClientNode: a commit is a round trip or two, and timeouts may be on the
-// way.
-func (c *client) Patience() time.Duration { return 6 * c.cfg.RoundTrip }
-
-// ReadPatience implements store.ClientNode.
-func (c *client) ReadPatience() time.Duration { return 2 * c.cfg.RoundTrip }
-
-// Start implements protocol.Node.
-func (c *client) Start(env *protocol.Env[store.Message], _ []protocol.Record[store.Message]) {
-	c.Begin(env)
-}
-
 // Receive implements protocol.Node.
 func (c *client) Receive(env *protocol.Env[store.Message], from protocol.ID, msg store.Message) {
 	switch m := msg.(type) {
 	case store.Get:
 		if g := new(get); c.AddGet(env, m, g) {
-			c.Read(env, g, c.ReadPatience())
+			c.Read(env, g)
 		}
 	case store.Submit:
 		if s := new(submit); c.AddSubmit(env, m, s) {
 			s.Site = c.Home()
-			c.Send(env, s, c.Patience())
+			c.Send(env, s)
 		}
 	case store.Query:
 		c.onQuery(env, m)
-	case store.Cancel:
-		c.GiveUp(env, m)
 	case store.ReadReply:
 		c.onReadReply(env, from, m)
-	case store.Decided:
-		c.Decided(env, from, m)
 	case store.SiteVote:
 		c.onSiteVote(env, from, m)
-	case store.Busy:
-		if s := c.Submit(m.ID); s != nil { // another site may have room
-			c.Send(env, s, c.Patience())
-		}
-	}
-}
-
-// Expire implements protocol.Node.
-func (c *client) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
-	switch t := t.(type) {
-	case kit.GetTimer:
-		if g := c.Get(t.Number); g != nil {
-			c.Read(env, g, c.ReadPatience())
-		}
-	case kit.SubmitTimer:
-		if s := c.Submit(t.ID); s != nil {
-			c.SendAgain(env, s, c.Patience())
-		}
+	default:
+		c.NearestCalls.Receive(env, from, msg)
 	}
 }
 
@@ -119,7 +86,7 @@ func (c *client) onReadReply(env *protocol.Env[store.Message], from protocol.ID,
 func (c *client) onQuery(env *protocol.Env[store.Message], m store.Query) {
 	if s := (&submit{later: timestamps}); c.AddQuery(env, m, s) {
 		s.Site, s.Tries = c.Home(), 1
-		c.Send(env, s, c.Patience())
+		c.Send(env, s)
 	}
 }
 
@@ -141,5 +108,5 @@ func (c *client) onSiteVote(env *protocol.Env[store.Message], from protocol.ID, 
 	c.Rename(env, s, c.NextID(env.Now))
 	s.later++
 	s.Site = p.Site
-	c.Send(env, s, c.Patience())
+	c.Send(env, s)
 }

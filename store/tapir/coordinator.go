@@ -7,6 +7,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/kit"
 )
 
 // Say T reads x and writes y, which are on two shards of three servers each. The coordinator
@@ -62,7 +63,7 @@ type task struct {
 // newCoordinator returns a coordinator. The error names the field of the configuration that is
 // wrong.
 func newCoordinator(cfg store.Config) (*coordinator, error) {
-	cfg, err := withDefaults(cfg)
+	cfg, err := kit.FixedSites("tapir", cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +122,7 @@ func (c *coordinator) onCommit(env *protocol.Env[store.Message], from protocol.I
 		}
 		return
 	}
-	parts, shards := split(c.cfg.Layout, m.Txn)
+	parts, shards := c.cfg.Layout.Split(m.Txn)
 	k := c.task(env, m.Txn.ID, shards)
 	if k == nil {
 		env.Send(from, store.Busy{ID: m.Txn.ID})
@@ -135,26 +136,6 @@ func (c *coordinator) onCommit(env *protocol.Env[store.Message], from protocol.I
 		k.ballot.Round = 1
 	}
 	c.begin(env, k)
-}
-
-// split returns the parts of a transaction, and whose they are.
-func split(l store.Layout, t store.Txn) (parts []store.Txn, shards []uint32) {
-	byShard := make([]store.Txn, len(l.Sites[0].Shards))
-	for _, r := range t.Reads {
-		p := &byShard[l.ShardOf(r.Key)]
-		p.Reads = append(p.Reads, r)
-	}
-	for _, w := range t.Writes {
-		p := &byShard[l.ShardOf(w.Key)]
-		p.Writes = append(p.Writes, w)
-	}
-	for k, p := range byShard {
-		if len(p.Reads)+len(p.Writes) > 0 {
-			p.ID, p.Priority = t.ID, t.Priority
-			parts, shards = append(parts, p), append(shards, uint32(k))
-		}
-	}
-	return parts, shards
 }
 
 // onFinish finds out about a transaction for a server: the cooperative termination of what its

@@ -9,6 +9,7 @@ import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/quorum"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/kit"
 )
 
 // Timers of a server.
@@ -49,19 +50,6 @@ type server struct {
 	counts    store.Counts
 }
 
-// withDefaults returns the configuration with all fields set. Sites are neither lost nor replaced
-// here: a group has the members that it begins with.
-func withDefaults(cfg store.Config) (store.Config, error) {
-	cfg, err := cfg.WithDefaults()
-	if err != nil {
-		return cfg, err
-	}
-	if !cfg.Layout.Original() {
-		return cfg, fmt.Errorf("tapir: Config.Layout: a site is fenced, or in the place of another one (see FixedSites)")
-	}
-	return cfg, nil
-}
-
 // members returns the group of a shard.
 func members(l store.Layout, shard int) []protocol.ID {
 	var out []protocol.ID
@@ -73,7 +61,7 @@ func members(l store.Layout, shard int) []protocol.ID {
 
 // newServer returns a server. The error names the field of the configuration that is wrong.
 func newServer(cfg store.Config) (*server, error) {
-	cfg, err := withDefaults(cfg)
+	cfg, err := kit.FixedSites("tapir", cfg)
 	if err != nil {
 		return nil, err
 	}
