@@ -30,14 +30,15 @@ func NewNearestCalls[G interface{ get() *Get }, S interface{ submit() *Submit }]
 	return NearestCalls[G, S]{Calls: calls, near: NewNear(cfg.Layout)}, nil
 }
 
-// Patience implements store.ClientNode: a commit is two decisions of groups, one after the other or
-// side by side, whose leaders may be anywhere, and timeouts may be on the way.
+// Patience implements store.ClientNode: a commit is two decisions of groups, one after the other
+// or side by side, whose leaders may be anywhere, and timeouts may be on the way.
 func (c *NearestCalls[G, S]) Patience() time.Duration { return 6 * c.cfg.RoundTrip }
 
 // ReadPatience implements store.ClientNode.
 func (c *NearestCalls[G, S]) ReadPatience() time.Duration { return 2 * c.cfg.RoundTrip }
 
-// Start implements protocol.Node: it gives the incarnation its ID, and a home until it knows better.
+// Start implements protocol.Node: it gives the incarnation its ID, and a home until it knows
+// better.
 func (c *NearestCalls[G, S]) Start(env *protocol.Env[store.Message], _ []protocol.Record[store.Message]) {
 	c.Begin(env)
 	c.first = env.Rand.IntN(len(c.cfg.Layout.Sites))
@@ -86,8 +87,8 @@ func (c *NearestCalls[G, S]) Found(env *protocol.Env[store.Message], from protoc
 	return true
 }
 
-// Receive takes what ends a call: a decision, word that nobody waits any more, and that a site has no
-// room, as another one may have it.
+// Receive takes what ends a call: a decision, word that nobody waits any more, and that a site has
+// no room, as another one may have it.
 func (c *NearestCalls[G, S]) Receive(env *protocol.Env[store.Message], from protocol.ID, msg store.Message) {
 	switch m := msg.(type) {
 	case store.Decided:
@@ -101,8 +102,8 @@ func (c *NearestCalls[G, S]) Receive(env *protocol.Env[store.Message], from prot
 	}
 }
 
-// Expire implements protocol.Node: what was not answered is asked again. A site that has not answered
-// a commit is Silent.
+// Expire implements protocol.Node: what was not answered is asked again. A site that has not
+// answered a commit is Silent.
 func (c *NearestCalls[G, S]) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
 	switch t := t.(type) {
 	case GetTimer:
