@@ -1,6 +1,7 @@
 package spectree
 
 import (
+	"cmp"
 	"iter"
 	"slices"
 	"sort"
@@ -158,7 +159,19 @@ func (t *Tree) compareStarts(a, b *Lane) comparison {
 	if told := t.compareStarts(a.parent, b.parent); told != alike {
 		return told
 	}
-	return t.compare(a.parent.uses[:a.parentUses], b.parent.uses[:b.parentUses], true)
+	before, its := a.parent.uses[:a.parentUses], b.parent.uses[:b.parentUses]
+	told := t.compare(before, its, true)
+	if told == otherwise { // goroutines that share the lane make the same calls in another order
+		if before, its = byOp(before), byOp(its); sameCalls(before, its) {
+			told = t.compare(before, its, true)
+		}
+	}
+	return told
+}
+
+// byOp returns what a lane made by what it asked for, and in order among equal ones.
+func byOp(uses []*Use) []*Use {
+	return slices.SortedStableFunc(slices.Values(uses), func(a, b *Use) int { return cmp.Compare(a.Call.spec.Op, b.Call.spec.Op) })
 }
 
 // compare compares what two lanes asked for: in all, or as far as both came.

@@ -102,6 +102,35 @@ func TestSwappedByStart(t *testing.T) {
 	}
 }
 
+// TestReorderedBeforeTheStart checks that goroutines that read on the starting lane's context in
+// another order say nothing of the names of what it starts after both: each lane writes for itself.
+func TestReorderedBeforeTheStart(t *testing.T) {
+	s := play(t, replayable)
+	start := func(run int, reads ...string) (one, other *Lane) {
+		main := s.lane(run)
+		for _, key := range reads {
+			u := s.read(main, key, 0)
+			if _, ok := u.Call.Answered(); !ok {
+				s.Answered(u.Call, Actual)
+			}
+		}
+		return s.Fork(main), s.Fork(main)
+	}
+	start(1, "p", "q")
+	s.Answered(s.read(s.lane(1), "guess", 1).Call, Actual)
+	one, _ := start(2, "p", "q")
+	w := s.write(one, "a", Immediate, 0)
+	s.Answered(w.Call, Actual)
+	s.Answered(s.read(s.lane(2), "another guess", 1).Call, Actual)
+	one, other := start(3, "q", "p")
+	if u := s.write(other, "a", Immediate, 0); u.Call == w.Call {
+		t.Error("a lane has another one's write")
+	}
+	if u := s.write(one, "a", Immediate, 0); u.Call != w.Call {
+		t.Errorf("the write is call %d, made anew", u.Call.ID)
+	}
+}
+
 // TestSwappedReads checks that a lane that swapped its name with another one gets what it
 // read before it wrote: made anew, the reading would see the writing.
 func TestSwappedReads(t *testing.T) {

@@ -179,6 +179,10 @@ func namesBugs() []plant.Bug {
 				{Old: "\t\tcase y.parts(x):\n", New: "\t\tcase y.parts(x) && !MUTANT:\n"},
 			},
 		},
+		{ // the order of what goroutines read on one context shows that lanes swapped their names
+			Name: "nameByOrder", Test: "TestReorderedBeforeTheStart",
+			Old: "\tif told == otherwise { //", New: "\tif told == otherwise && !MUTANT { //",
+		},
 		{ // what a lane does on a guess of which nothing will be known tells the same
 			Name: "nameByOpenGuesses", Test: "TestNamesOnAnOpenGuess",
 			Old: "\treturn u.Call != o.Call || u.answer != o.answer ||",
