@@ -226,6 +226,8 @@ func unseen() map[string]string {
 			"pinned; futures show it in few programs",
 		"tree readAhead": "goroutines that swap equal reads with other answers, and go on by other ways, are rare",
 		"tree keepOrder": "one program in a thousand shows it",
+		"tree nameByOrder": "one program in some thousands shows it: goroutines that read on one context, equal writes in a " +
+			"Group after them",
 	}
 }
 
