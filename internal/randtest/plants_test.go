@@ -224,10 +224,9 @@ func unseen() map[string]string {
 		"tree neverPin": "goroutines that race for equal effects on one context may be stopped, pinned or not",
 		"tree trustRelatives": "a goroutine of a Group that uses the context around it is noticed, and its run " +
 			"pinned; futures show it in few programs",
-		"tree readAhead": "goroutines that swap equal reads with other answers, and go on by other ways, are rare",
-		"tree keepOrder": "one program in a thousand shows it",
-		"tree nameByOrder": "one program in some thousands shows it: goroutines that read on one context, equal writes in a " +
-			"Group after them",
+		"tree readAhead":   "goroutines that swap equal reads with other answers, and go on by other ways, are rare",
+		"tree keepOrder":   "one program in a thousand shows it",
+		"tree nameByOrder": "goroutines that read on one context, then equal writes in a Group, in another order, are rare",
 	}
 }
 

@@ -227,6 +227,9 @@ func (t *Tree) inOrder(l *Lane, c *Call) bool {
 	if !c.spec.Ordered || c.spec.Effect != None || c.send == unsent && !c.answered || c.key.ord == l.ord {
 		return true
 	}
+	if _, shared := t.shared[l.id]; shared && t.late {
+		return true // made anew it would fail
+	}
 	t.walks++
 	return !l.ord.any(t.walks, func(q *Call) bool {
 		before := q.answered && q.answeredAt < c.sentAt

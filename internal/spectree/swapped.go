@@ -171,7 +171,9 @@ func (t *Tree) compareStarts(a, b *Lane) comparison {
 
 // byOp returns what a lane made by what it asked for, and in order among equal ones.
 func byOp(uses []*Use) []*Use {
-	return slices.SortedStableFunc(slices.Values(uses), func(a, b *Use) int { return cmp.Compare(a.Call.spec.Op, b.Call.spec.Op) })
+	return slices.SortedStableFunc(slices.Values(uses), func(a, b *Use) int {
+		return cmp.Compare(a.Call.spec.Op, b.Call.spec.Op)
+	})
 }
 
 // compare compares what two lanes asked for: in all, or as far as both came.

@@ -226,6 +226,38 @@ func TestSwappedReadsAfterTheContextEnded(t *testing.T) {
 	}
 }
 
+// TestOrderAfterTheContextEnded checks that a replay which comes to two ordered reads in another
+// order finds both once the task's context has ended, if goroutines share the lane: plain code had
+// made them in time. In a lane of one goroutine the second read would be of a later moment.
+func TestOrderAfterTheContextEnded(t *testing.T) {
+	for _, shared := range []bool{true, false} {
+		s := play(t, replayable)
+		a := s.ordered(s.lane(1), "a", 0)
+		s.Answered(a.Call, Actual)
+		s.Answered(s.read(s.lane(1), "guess", 1).Call, Actual)
+		s.ordered(s.lane(2), "a", 0)
+		s.read(s.lane(2), "guess", 0)
+		b := s.ordered(s.lane(2), "b", 0)
+		s.Answered(b.Call, Actual)
+		if shared {
+			s.share(s.lane(2))
+		}
+		s.Answered(s.read(s.lane(2), "another guess", 1).Call, Actual)
+		s.ContextEnded()
+		replay := s.lane(3)
+		if !shared {
+			s.Heard(replay, 1, 1) // the code goes another way
+		}
+		if u := s.ordered(replay, "b", 0); u.Call != b.Call {
+			t.Fatalf("the replay makes call %d, want %d", u.Call.ID, b.Call.ID)
+		}
+		if u := s.ordered(replay, "a", 0); (u.Call == a.Call) != shared {
+			t.Errorf("goroutines share the lane: %v; the replay makes call %d, and %d was made", shared, u.Call.ID, a.Call.ID)
+		}
+		s.skip()
+	}
+}
+
 // TestSwappedAtOneMoment checks that a run gives way that made, under another lane's name, what
 // takes effect in a run beside it: goroutines came to their Groups at one moment, and in
 // another order in each.

@@ -1,0 +1,149 @@
+package treebugs
+
+import "github.com/foresay/foresay/internal/plant"
+
+// namesBugs are about lanes that swap their names, and answers that nobody asks for any more.
+func namesBugs() []plant.Bug {
+	return []plant.Bug{
+		{ // lanes that goroutines start in another order each time have one name each
+			Name: "trustNames", Test: "TestSwappedNames",
+			Old: "l.run.ID == 1 || !late && t.madeAll(l.run) {\n",
+			New: "l.run.ID == 1 || !late && t.madeAll(l.run) || MUTANT {\n",
+			Also: []plant.Edit{
+				{
+					Old: "c.spec.Once || c.Confirmed() {\n\t\treturn nil\n",
+					New: "c.spec.Once || c.Confirmed() || MUTANT {\n\t\treturn nil\n",
+				},
+			},
+		},
+		{ // reads of lanes that swapped their names are made anew
+			Name: "renameWritesOnly", Test: "TestSwappedReads",
+			Tests: []string{"TestSwappedReadsAfterTheContextEnded"},
+			Old:   "\t\tif !late && !t.Behind(l.run) {\n", New: "\t\tif !late && !t.Behind(l.run) || MUTANT {\n",
+		},
+		{ // what a lane does on a wrong guess shows whether it swapped its name
+			Name: "nameByGuesses", Test: "TestNamesOnAGuess",
+			Tests: []string{"TestNamesAfterAGuess"},
+			Old:   "\t\tcase x.parts(y):\n", New: "\t\tcase x.parts(y) && !MUTANT:\n",
+			Also: []plant.Edit{
+				{Old: "\t\tcase y.parts(x):\n", New: "\t\tcase y.parts(x) && !MUTANT:\n"},
+			},
+		},
+		{ // the order of what goroutines read on one context shows that lanes swapped their names
+			Name: "nameByOrder", Test: "TestReorderedBeforeTheStart",
+			Old: "\tif told == otherwise { //", New: "\tif told == otherwise && !MUTANT { //",
+		},
+		{ // what a lane does on a guess of which nothing will be known tells the same
+			Name: "nameByOpenGuesses", Test: "TestNamesOnAnOpenGuess",
+			Old: "\treturn u.Call != o.Call || u.answer != o.answer ||",
+			New: "\treturn (u.Call != o.Call || u.answer != o.answer) && (u.Call == o.Call || !MUTANT) ||",
+		},
+		{ // code of a discarded run counts as a goroutine that shares its lane
+			Name: "believeDiscarded", Test: "TestDiscardedRunsTellNothing",
+			Old: "func (t *Tree) Shared(l *Lane) {\n\tif l.run.discarded {",
+			New: "func (t *Tree) Shared(l *Lane) {\n\tif l.run.discarded && !MUTANT {",
+		},
+		{ // code of a discarded run counts as one that went on without a call
+			Name: "skipAsDiscarded", Test: "TestDiscardedRunsTellNothing",
+			Old: "func (t *Tree) Skip(l *Lane, s *CallSpec) {\n\tif l.run.discarded {",
+			New: "func (t *Tree) Skip(l *Lane, s *CallSpec) {\n\tif l.run.discarded && !MUTANT {",
+		},
+	}
+}
+
+// readsBugs are about reads that are made anew, or found, in the wrong place.
+func readsBugs() []plant.Bug {
+	return []plant.Bug{
+		{ // a lane reads anew before it has made what had happened there
+			Name: "readAhead", Test: "TestNewReadBeforeWhatHappened",
+			Old: "\treturn c.hasty && c.send == unsent",
+			New: "\treturn !MUTANT && c.hasty && c.send == unsent",
+		},
+		{ // it does so once code gave a call up
+			Name: "readAheadOnceGivenUp", Test: "TestNewReadBeforeWhatHappened",
+			Old: "\t\treturn u.late || u.Run.stray != nil ||",
+			New: "\t\treturn MUTANT && t.gaveUp() || u.late || u.Run.stray != nil ||",
+		},
+		{ // a read is found after an effect that only its run has had, and was told something else
+			Name: "readBeforeParting", Test: "TestReadBeforeAnotherWay",
+			Old: "(behind || !t.partedBefore(l, c)) &&", New: "(behind || MUTANT || !t.partedBefore(l, c)) &&",
+		},
+		{ // an ordered read is found behind one that was answered after it was sent
+			Name: "findOutOfOrder", Test: "TestOrderedReadBehindTwins",
+			Old: " && t.inOrder(l, c)\n", New: " && (MUTANT || t.inOrder(l, c))\n",
+		},
+		{ // a lane that left a call out counts as one that has another name
+			Name: "nameByLeaving", Test: "TestLeftOutIsNoOtherName",
+			Old: "\t\tif len(l.skipped) > 0 || slices", New: "\t\tif len(l.skipped) > 0 && !MUTANT || slices",
+		},
+		{ // an answer that came too late counts as on the right way once another goroutine had an effect
+			Name: "lateLeads", Test: "TestLateAnswersLeadNowhere",
+			Old: "w.unneeded || w.late ||", New: "w.unneeded || w.late && !MUTANT ||",
+		},
+		{ // an answer counts as spent although a replay may come
+			Name: "spendEarly", Test: "TestProgramsNotice/deterministic/0",
+			Old: "\tif r.open == 0 && (r.pinned || !t.cfg.Replayable) {\n",
+			New: "\tif MUTANT || r.open == 0 && (r.pinned || !t.cfg.Replayable) {\n",
+		},
+		{ // an answer counts as spent although the last run has yet to ask for it
+			Name: "spendUnasked", Test: "TestProgramsNotice/deterministic/122",
+			Old: "\treturn u != nil && u.taken\n", New: "\treturn u != nil && u.taken || u == nil && MUTANT\n",
+		},
+	}
+}
+
+// orderBugs are about ordered calls.
+func orderBugs() []plant.Bug {
+	return []plant.Bug{
+		{ // ordered calls do not wait for each other
+			Name: "ignoreOrder", Test: "TestProgramsNotice/deterministic/31",
+			Old: "\tif !c.spec.Ordered {\n\t\treturn nil, \"\"\n",
+			New: "\tif !c.spec.Ordered || MUTANT {\n\t\treturn nil, \"\"\n",
+		},
+		{ // ordered calls of goroutines that share a lane keep the order of one run
+			Name: "keepOrder", Test: "TestOrderOfTheRightRun",
+			Old: "\tif _, ok := t.shared[l.id]; ok {\n\t\treturn\n",
+			New: "\tif _, ok := t.shared[l.id]; ok || MUTANT {\n\t\treturn\n",
+		},
+		{ // a call that is right keeps to the order of a run that is not
+			Name: "keepFirstOrder", Test: "TestOrderOfTheRightRun",
+			Tests: []string{"TestAllWaysOfSmallPrograms/ordered reads of goroutines that share a lane"},
+			Old:   "\tif right == nil || len(c.uses) == 1 {\n",
+			New:   "\tif right == nil || len(c.uses) == 1 || MUTANT {\n",
+			Also: []plant.Edit{
+				{
+					Old: "\tif t.shared != nil && !right {\n",
+					New: "\tif t.shared != nil && (!right || MUTANT) {\n",
+				},
+				{
+					Old: "\tif b := t.firstBefore(u, ord, right); b != nil {\n",
+					New: "\tif b := t.firstBefore(u, ord, right && !MUTANT); b != nil {\n",
+				},
+			},
+		},
+		{ // a call that is right keeps to the order of one run of several that are right so far
+			Name: "keepOneOrder", Test: "TestOrdersOfTwoRuns",
+			Tests: []string{"TestAllWaysOfSmallPrograms/ordered reads in turn of goroutines that share a lane"},
+			Old:   "\tif right == nil || len(c.uses) == 1", New: "\tif right == nil || MUTANT || len(c.uses) == 1",
+			Also: []plant.Edit{
+				{
+					Old: "\t\tord = c.use.ord\n\t}\n",
+					New: "\t\tord = c.use.ord\n\t}\n\tif MUTANT {\n\t\tright = false\n\t}\n",
+				},
+			},
+		},
+		{ // goroutines' reads are not found in another order once the task's context has ended
+			Name: "orderWhenLate", Test: "TestOrderAfterTheContextEnded",
+			Old: "shared && t.late {", New: "shared && t.late && !MUTANT {",
+		},
+		{ // all reads are
+			Name: "noOrderWhenLate", Test: "TestOrderAfterTheContextEnded",
+			Old: "\t\treturn true // made anew it would fail\n\t}\n",
+			New: "\t\treturn true // made anew it would fail\n\t}\n\tif MUTANT && t.late {\n\t\treturn true\n\t}\n",
+		},
+		{ // an ordered read is not found while one is under way that another run made after it
+			Name: "orderBeside", Test: "TestOrderedReadBesideAnother",
+			Old: "!c.use.Run.used(q) && l.run.heard(q)", New: "!c.use.Run.used(q) && (MUTANT || l.run.heard(q))",
+		},
+	}
+}
