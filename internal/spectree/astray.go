@@ -46,7 +46,7 @@ func (t *Tree) astray(c *Call, r *Run) bool {
 // guess that is not known to be right and that r does not go on with.
 func (u *Use) guessedOther(r *Run) bool {
 	return u.Run != r && slices.ContainsFunc(u.Run.unsure(), func(g *Use) bool {
-		if g.index >= u.index || !covers(g.lane.id, u.lane.id) && !covers(u.lane.id, g.lane.id) {
+		if int(g.since) > u.index || !covers(g.lane.id, u.lane.id) && !covers(u.lane.id, g.lane.id) {
 			return false
 		}
 		if g.Call.answered {

@@ -43,6 +43,29 @@ func TestReadBesideAGuess(t *testing.T) {
 	}
 }
 
+// TestReadBeforeAGuessCame checks that a read counts as right although another lane, which waited
+// for an answer then, went on with a wrong guess after it: code that ends the read's context in a
+// replay is late if something has taken effect that followed.
+func TestReadBeforeAGuessCame(t *testing.T) {
+	for _, before := range []bool{false, true} {
+		s := play(t, replayable)
+		guess := s.read(s.Fork(s.lane(1)), "guess", 0)
+		if before {
+			s.Predicted(guess.Call)
+		}
+		s.Answered(s.read(s.lane(1), "r", 0).Call, Actual)
+		s.Answered(s.write(s.lane(1), "w", Immediate, 0).Call, Actual)
+		if !before {
+			s.Predicted(guess.Call)
+		}
+		s.Answered(guess.Call, Actual)
+		if got := s.Late(s.lane(2), &CallSpec{Op: "r"}); got == before {
+			t.Errorf("the guess came before the read: %v; the replay makes it: %v", before, got)
+		}
+		s.skip()
+	}
+}
+
 // answer answers what the run guessed, and returns which run goes on.
 func (s *scenario) answer(guess *Use, right bool, run int) int {
 	if right {

@@ -180,6 +180,7 @@ type Use struct {
 	gaveUp, unneeded bool
 	taken            bool  // the run's code has the answer, see Spent
 	joined           int32 // so many lanes its lane had waited for
+	since            int32 // so many uses the run had when it went on with a prediction for this one
 }
 
 // Answer returns the index of the prediction that the run goes on with, Actual

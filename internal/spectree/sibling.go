@@ -28,7 +28,7 @@ func (t *Tree) assume(u *Use, idx int) {
 	r := u.Run
 	r.ahead = true
 	r.local = r.local || u.Call.spec.Local
-	u.answer = idx
+	u.answer, u.since = idx, int32(len(r.uses))
 	u.on = dep{prev: u.lane.dep, call: u.Call}
 	u.lane.dep = &u.on
 	if !r.take(u.Call) { // else it stood on this already

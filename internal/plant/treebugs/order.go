@@ -54,6 +54,10 @@ func namesBugs() []plant.Bug {
 // readsBugs are about reads that are made anew, or found, in the wrong place.
 func readsBugs() []plant.Bug {
 	return []plant.Bug{
+		{ // a read stands on guesses that its run went on with after it
+			Name: "guessBefore", Test: "TestReadBeforeAGuessCame",
+			Old: "int(g.since) > u.index", New: "(int(g.since) > u.index && !MUTANT || g.index >= u.index)",
+		},
 		{ // a lane reads anew before it has made what had happened there
 			Name: "readAhead", Test: "TestNewReadBeforeWhatHappened",
 			Old: "\treturn c.hasty && c.send == unsent",
