@@ -188,15 +188,16 @@ func (c *lookingContext) Value(key any) any {
 }
 
 // appendCaller appends on whose behalf a call is made: its metadata, what is looked
-// up in its context, and options that are not gRPC's, which are for interceptors. It
-// reports false if that cannot be told.
+// up in its context, the authority, and options that are not gRPC's, which are for
+// interceptors. It reports false if that cannot be told.
 func (c *callSiteTable) appendCaller(b []byte, ctx context.Context, m *method, opts []grpc.CallOption) (_ []byte, ok bool) { //nolint:revive // what is appended to comes first
 	if !m.looks.made.Load() {
 		return b, false
 	}
 	b = m.appendMetadata(b, ctx)
 	for _, o := range opts {
-		if v := reflect.ValueOf(o); v.Type().PkgPath() != reflect.TypeFor[grpc.EmptyCallOption]().PkgPath() {
+		_, authority := o.(grpc.AuthorityOverrideCallOption)
+		if v := reflect.ValueOf(o); authority || v.Type().PkgPath() != reflect.TypeFor[grpc.EmptyCallOption]().PkgPath() {
 			if b, ok = appendValue(b, v); !ok {
 				return b, false
 			}

@@ -61,6 +61,7 @@ func grpcOptions() []grpcOption {
 		{name: "WithAuthority", dial: []grpc.DialOption{grpc.WithAuthority("shop.example")}},
 		{name: "WithUserAgent", dial: []grpc.DialOption{grpc.WithUserAgent("shop/1")}},
 		{name: "PerRPCCredentials", call: []grpc.CallOption{grpc.PerRPCCredentials(userToken("alice"))}},
+		{name: "PerRPCCredentials for the method", call: []grpc.CallOption{grpc.PerRPCCredentials(methodToken{})}},
 		{name: "WithPerRPCCredentials", dial: []grpc.DialOption{grpc.WithPerRPCCredentials(userToken("alice"))}},
 		{name: "credentials that fail", call: []grpc.CallOption{grpc.PerRPCCredentials(noToken{})}, code: codes.Internal},
 		{name: "Header, Trailer, Peer, OnFinish", looks: true, waits: true},

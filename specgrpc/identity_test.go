@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
 
 	"github.com/foresay/foresay"
@@ -39,6 +40,15 @@ func (t userToken) GetRequestMetadata(context.Context, ...string) (map[string]st
 	return map[string]string{"x-user": string(t)}, nil
 }
 func (userToken) RequireTransportSecurity() bool { return false }
+
+// methodToken are credentials for one method alone.
+type methodToken struct{}
+
+func (methodToken) GetRequestMetadata(ctx context.Context, _ ...string) (map[string]string, error) {
+	info, _ := credentials.RequestInfoFromContext(ctx)
+	return map[string]string{"x-user": "who may call " + info.Method}, nil
+}
+func (methodToken) RequireTransportSecurity() bool { return false }
 
 // userOption is a call option that an interceptor looks for.
 type userOption struct {
@@ -82,6 +92,9 @@ func identities() []identity {
 		{"credentials of the call", none, func(ctx context.Context, user string) (context.Context, []grpc.CallOption) {
 			return ctx, []grpc.CallOption{grpc.PerRPCCredentials(userToken(user))}
 		}},
+		{"the authority", none, func(ctx context.Context, user string) (context.Context, []grpc.CallOption) {
+			return ctx, []grpc.CallOption{grpc.CallAuthority(user + ".example")}
+		}},
 		{"credentials of the connection", grpc.WithPerRPCCredentials(contextToken{}), inContext},
 		{"an interceptor", grpc.WithChainUnaryInterceptor(addUser), inContext},
 		{"an interceptor that looks at an option", grpc.WithChainUnaryInterceptor(addUser),
@@ -100,6 +113,9 @@ func userServer(w *world, effects ...string) (*kvServer, string) {
 	s := &kvServer{}
 	user := func(ctx context.Context) string {
 		md, _ := metadata.FromIncomingContext(ctx)
+		if tenant, ok := strings.CutSuffix(md.Get(":authority")[0], ".example"); ok {
+			return tenant
+		}
 		return strings.Join(md.Get("x-user"), ",")
 	}
 	s.get = func(ctx context.Context, r *kvpb.GetRequest) (*kvpb.GetResponse, error) {
@@ -286,7 +302,7 @@ func TestPredictorsKeepCallersApart(t *testing.T) {
 					}
 				}
 				stats := cc.CallSite(getMethod).Stats()
-				want := map[string]int64{"metadata": 1, "credentials of the connection": 1, "an interceptor": 1,
+				want := map[string]int64{"metadata": 1, "the authority": 1, "credentials of the connection": 1, "an interceptor": 1,
 					"an interceptor that looks at an option": 1}[id.name]
 				if right := stats.Right; !public && right != want {
 					w.Errorf("%s: %d guesses were right, want %d", id.name, right, want)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 )
 
 // ask opens the stream and sends the request. grpc needs a deep stack for that,
@@ -175,13 +176,31 @@ func (x *exchange) options(opts []grpc.CallOption) []grpc.CallOption {
 	if x.limitBytes != defaultReceiveBytes {
 		room = grpc.MaxCallRecvMsgSize(x.limitBytes + min(frameOverheadBytes, math.MaxInt-x.limitBytes))
 	}
-	out := append(opts[:len(opts):len(opts)], room)
+	out := append(append(make([]grpc.CallOption, 0, len(opts)+3), opts...), room)
+	for i, o := range opts {
+		if own, ok := o.(grpc.PerRPCCredsCallOption); ok {
+			out[i] = grpc.PerRPCCredentials(methodCredentials{own.Creds, x.s.method.name})
+		}
+	}
 	if x.speculative {
 		out = append(out, grpc.WaitForReady(false))
 	} else if x.policy.waitForReady != nil {
 		out = append([]grpc.CallOption{grpc.WaitForReady(*x.policy.waitForReady)}, out...)
 	}
 	return out
+}
+
+// methodCredentials are a call's own credentials on the stream that carries it: what they ask gRPC
+// for the call's path is the method's.
+type methodCredentials struct {
+	credentials.PerRPCCredentials
+	method string
+}
+
+func (c methodCredentials) GetRequestMetadata(ctx context.Context, uri ...string) (map[string]string, error) {
+	info, _ := credentials.RequestInfoFromContext(ctx)
+	info.Method = c.method
+	return c.PerRPCCredentials.GetRequestMetadata(credentials.NewContextWithRequestInfo(ctx, info), uri...)
 }
 
 // watch deals with a peer that admits no further stream: a confirmed call has
