@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/encoding/gzip"
+	"google.golang.org/grpc/experimental"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/stats"
@@ -57,6 +58,9 @@ func grpcOptions() []grpcOption {
 			asks: 5000},
 		{name: "WithCompressor, unknown to the server", dial: []grpc.DialOption{withOwnCompressor()},
 			code: codes.Unimplemented},
+		{name: "WithDecompressor", dial: []grpc.DialOption{withOwnDecompressor()},
+			serve: []grpc.ServerOption{ownCompression()}, bytes: 5000},
+		{name: "AcceptCompressors", call: []grpc.CallOption{experimental.AcceptCompressors(gzip.Name)}},
 		{name: "CallAuthority", call: []grpc.CallOption{grpc.CallAuthority("shop.example")}},
 		{name: "WithAuthority", dial: []grpc.DialOption{grpc.WithAuthority("shop.example")}},
 		{name: "WithUserAgent", dial: []grpc.DialOption{grpc.WithUserAgent("shop/1")}},
@@ -79,6 +83,8 @@ func grpcOptions() []grpcOption {
 			code: codes.ResourceExhausted},
 		{name: "MaxCallRecvMsgSize by default", dial: []grpc.DialOption{def(grpc.MaxCallRecvMsgSize(1000))}, bytes: 1001,
 			code: codes.ResourceExhausted},
+		{name: "WithMaxMsgSize", dial: []grpc.DialOption{withMaxMsgSize(1000)}, bytes: 1001, code: codes.ResourceExhausted},
+		{name: "WithCodec", dial: []grpc.DialOption{withCodec()}, serve: []grpc.ServerOption{customCodec()}, waits: true},
 		{name: "MaxCallRecvMsgSize, more than usual", call: []grpc.CallOption{grpc.MaxCallRecvMsgSize(9 << 20)},
 			bytes: 6 << 20},
 		{name: "MaxCallSendMsgSize, fits", call: []grpc.CallOption{grpc.MaxCallSendMsgSize(1000)}, asks: 980},
@@ -106,6 +112,37 @@ func ownDecompressor() grpc.ServerOption {
 	//lint:ignore SA1019 as above
 	return grpc.RPCDecompressor(ownDecompression{grpc.NewGZIPDecompressor()})
 }
+
+// The deprecated options that a program may still have.
+func withOwnDecompressor() grpc.DialOption {
+	//lint:ignore SA1019 as above
+	return grpc.WithDecompressor(ownDecompression{grpc.NewGZIPDecompressor()})
+}
+
+func ownCompression() grpc.ServerOption {
+	//lint:ignore SA1019 as above
+	return grpc.RPCCompressor(ownCompressor{grpc.NewGZIPCompressor()})
+}
+
+func withMaxMsgSize(bytes int) grpc.DialOption {
+	//lint:ignore SA1019 as above
+	return grpc.WithMaxMsgSize(bytes)
+}
+
+func withCodec() grpc.DialOption {
+	//lint:ignore SA1019 as above
+	return grpc.WithCodec(reversedNamed{reversedCodec{}})
+}
+
+func customCodec() grpc.ServerOption {
+	//lint:ignore SA1019 as above
+	return grpc.CustomCodec(reversedNamed{reversedCodec{}})
+}
+
+// reversedNamed is a codec as gRPC had them first.
+type reversedNamed struct{ reversedCodec }
+
+func (reversedNamed) String() string { return "reversed" }
 
 type ownCompressor struct{ grpc.Compressor }
 
