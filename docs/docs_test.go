@@ -13,6 +13,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -317,5 +318,36 @@ func TestEachOptionIsListed(t *testing.T) {
 	}
 	if listed < 80 {
 		t.Errorf("%d options and fields found", listed)
+	}
+}
+
+// TestRoomsAreListed: docs/architecture.md names each package in its section of rooms.
+func TestRoomsAreListed(t *testing.T) {
+	_, rooms, ok := strings.Cut(pages(t)["docs/architecture.md"], "\n## 9. Rooms and layers\n")
+	rooms, _, end := strings.Cut(rooms, "\n```\n\n")
+	if !ok || !end {
+		t.Fatal("docs/architecture.md has no section of rooms")
+	}
+	word, n := regexp.MustCompile(`[\w-]+`), 0
+	named := word.FindAllString(rooms, -1)
+	err := fs.WalkDir(os.DirFS(root), ".", func(path string, d fs.DirEntry, err error) error {
+		top, _, _ := strings.Cut(path, "/")
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (slices.Contains([]string{"api", "adapters", "cmd", "examples", "docs", "tools"}, top) ||
+			d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && path != "."):
+			return fs.SkipDir
+		case d.IsDir() && path != ".":
+			if files, _ := filepath.Glob(filepath.Join(root, path, "*.go")); len(files) > 0 {
+				if n++; !slices.Contains(named, d.Name()) {
+					t.Errorf("docs/architecture.md, section 9, does not name %s", path)
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil || n < 90 {
+		t.Errorf("%d packages found: %v", n, err)
 	}
 }
