@@ -44,8 +44,15 @@ func Play[M any](t *testing.T, dir string, family func() Family[M]) {
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			s := New(family())
-			datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string { return s.step(t, d) })
+			s, told := New(family()), 0
+			datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
+				text := s.step(t, d)
+				told += len(text)
+				return text
+			})
+			if told == 0 {
+				t.Errorf("nothing is said in %s", file)
+			}
 		})
 	}
 }
