@@ -49,7 +49,7 @@ With --every 1s it shows each second, for a look at what a site's absence or ret
 		RunE: func(c *cobra.Command, _ []string) error {
 			mode, err := client.ParseMode(f.mode)
 			if err != nil {
-				return command.Usagef("store bench: --mode: %w", err)
+				return command.Usagef("store bench: --read-mode: %w", err)
 			}
 			opts, err := levelOption("store bench", f.level)
 			if err != nil {
@@ -70,7 +70,7 @@ With --every 1s it shows each second, for a look at what a site's absence or ret
 	flags := c.Flags()
 	f.add(flags, 30*time.Second)
 	f.loop.Add(flags, "how many percent of the transactions only read")
-	flags.StringVar(&f.mode, "mode", client.Spec.String(), "how reads are waited for, as in 'store txn'")
+	flags.StringVar(&f.mode, "read-mode", client.Spec.String(), "how reads are waited for, as in 'store txn'")
 	addLevel(flags, &f.level)
 	flags.IntVar(&f.access, "access", 1, "how many keys a transaction is about")
 	flags.IntVar(&f.puts, "puts", 0, "how many percent of the transactions only write")

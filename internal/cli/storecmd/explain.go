@@ -37,7 +37,7 @@ type distanceExplained struct {
 // An attemptExplained is one try.
 type attemptExplained struct {
 	Attempt  int    `json:"attempt"`
-	Mode     string `json:"mode"`
+	Mode     string `json:"read_mode"`
 	Level    string `json:"level"`
 	Declared bool   `json:"keys_declared,omitempty"`
 	// AsOf is the time as of which it has read that may see what is old, and AgeMS how long ago that
@@ -229,7 +229,7 @@ func (x *explanation) writeAttempt(w io.Writer, a attemptExplained) {
 	if a.Declared {
 		declared = ", keys declared"
 	}
-	fmt.Fprintf(w, "attempt %d, mode %s, %s%s: %s\n", a.Attempt, a.Mode, a.Level, declared, outcome)
+	fmt.Fprintf(w, "attempt %d, read mode %s, %s%s: %s\n", a.Attempt, a.Mode, a.Level, declared, outcome)
 	if a.AsOf != nil {
 		fmt.Fprintf(w, "  as of %s, which was %.1f ms before\n", a.AsOf.Format("15:04:05.000000"), a.AgeMS)
 	}

@@ -96,7 +96,7 @@ func TestCriticalPath(t *testing.T) {
 func TestExplanationAsText(t *testing.T) {
 	var b strings.Builder
 	explain([]*client.Trace{chain(true)}, nearSites(), 3, client.Strict).write(&b)
-	want := `attempt 1, mode spec, strict: committed
+	want := `attempt 1, read mode spec, strict: committed
           0.0                               245.0 ms
   get a   |█░░░░░░░░░░░░░░░░░░                     |  asked at 0.0, oregon answered at 1.0, rightly, quorum at 122.0 with seoul
   get b   |█░░░░░░░░░░░░░░░░░░░                    |  asked at 1.0, oregon answered at 2.0, rightly, quorum at 123.0 with seoul

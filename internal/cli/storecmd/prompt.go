@@ -73,7 +73,7 @@ func (s *prompt) verbs() []command.Verb {
 			Do: func(ctx context.Context, _ []string) error { return s.begin(ctx) }},
 		{Name: "commit", Do: end("commit")},
 		{Name: "abort", Help: "end it", Do: end("abort")},
-		{Name: "mode", Args: "MODE", Help: "how reads are waited for: spec, predicated, auto, off, grpc",
+		{Name: "read-mode", Args: "MODE", Help: "how reads are waited for: spec, predicated, auto, off, grpc",
 			Do: func(_ context.Context, args []string) error { return s.setMode(args[0]) }},
 		{Name: "explain", Help: "show, or do not show any more, what each transaction waits for",
 			Do: func(context.Context, []string) error { s.explain = !s.explain; return nil }},

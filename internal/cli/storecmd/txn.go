@@ -66,7 +66,7 @@ any effect. Transactions that are refused are tried again, for --timeout, or as 
 		return errors.Join(err, p.WriteJSONLine(newOutcome(nil, err)))
 	})
 	f.add(c.Flags(), 30*time.Second)
-	c.Flags().StringVar(&f.mode, "mode", client.Spec.String(),
+	c.Flags().StringVar(&f.mode, "read-mode", client.Spec.String(),
 		"how reads are waited for: spec goes on with the first answer, predicated asks the nearest site only, auto "+
 			"chooses between these, off and grpc wait for the quorum")
 	c.Flags().BoolVar(&f.explain, "explain", false,
@@ -82,7 +82,7 @@ any effect. Transactions that are refused are tried again, for --timeout, or as 
 func (p *program) txn(ctx context.Context, args []string, f *txnFlags) error {
 	m, err := client.ParseMode(f.mode)
 	if err != nil {
-		return command.Usagef("store txn: --mode: %w", err)
+		return command.Usagef("store txn: --read-mode: %w", err)
 	}
 	opts, err := levelOption("store txn", f.level)
 	if err != nil {
