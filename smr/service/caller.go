@@ -39,7 +39,7 @@ func (r *caller) client() (*Client, error) {
 		members = own.Members
 	}
 	cfg := &ClientConfig{
-		Cluster: own.Cluster, Protocol: own.Protocol, Generation: own.Generation, Routing: own.Routing, Members: members,
+		Cluster: own.Cluster, Protocol: own.Protocol, Recovery: own.Recovery, Routing: own.Routing, Members: members,
 		TLS: own.TLS, Insecure: own.Insecure, RoundTrip: own.RoundTrip,
 	}
 	if err := cfg.Check(); err != nil {

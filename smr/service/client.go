@@ -186,7 +186,7 @@ func newClient(cfg *ClientConfig, o ClientOptions) (*Client, error) {
 		id = transport.FirstMemberClient + protocol.ID(rand.Uint32N(uint32(transport.FirstMemberClient)))
 	}
 	network := transport.Config{
-		Cluster: clusterName(cfg.Cluster, cfg.Protocol, cfg.Generation, cfg.Routing), FirstClient: firstClient,
+		Cluster: clusterName(cfg.Cluster, cfg.Protocol, cfg.Recovery, cfg.Routing), FirstClient: firstClient,
 		TLS: tlsConfig, Insecure: cfg.Insecure, Dial: o.Dial,
 	}
 	if err := network.CheckSender(id); err != nil {

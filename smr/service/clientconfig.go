@@ -11,9 +11,9 @@ import (
 
 // A ClientConfig is the file of clients. Names of files in it are relative to its own directory.
 type ClientConfig struct {
-	Cluster    string `json:"cluster"`
-	Protocol   string `json:"protocol"`
-	Generation string `json:"generation,omitempty"` // as in Config
+	Cluster  string `json:"cluster"`
+	Protocol string `json:"protocol"`
+	Recovery string `json:"recovery,omitempty"` // as in Config
 	Routing
 	Members   []Member  `json:"members"`
 	TLS       *TLSFiles `json:"tls,omitempty"`
@@ -36,7 +36,7 @@ func ReadClientConfig(name string) (*ClientConfig, error) {
 
 // Check validates a configuration that was not read from a file. Dial does so too.
 func (c *ClientConfig) Check() error {
-	group := group{Cluster: c.Cluster, Protocol: c.Protocol, Generation: c.Generation, Routing: c.Routing,
+	group := group{Cluster: c.Cluster, Protocol: c.Protocol, Recovery: c.Recovery, Routing: c.Routing,
 		Members: c.Members, TLS: c.TLS, Insecure: c.Insecure, RoundTrip: c.RoundTrip}
 	err := group.check()
 	c.proto, c.roundTrip = group.proto, group.roundTrip
@@ -57,7 +57,7 @@ const example = `// A replica's file, for 'foresay smr serve --config FILE'. It 
   // The same everywhere, else hosts do not talk.
   "protocol": "raft",
   // Only in a group that 'foresay smr recover' made, which writes it; the same everywhere.
-  // "generation": "2-5f3a09c1",
+  // "recovery": "2-5f3a09c1",
   // Groups, among which the keys are divided; the same everywhere, and for good. Left out: one. With "groups" alone a hash of the key chooses.
   // With "splits" each has a range: here keys before "h", those from "h" on, and those from "q" on.
   // "groups": 3,

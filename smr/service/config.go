@@ -19,9 +19,9 @@ import (
 type Config struct {
 	Cluster  string `json:"cluster"`
 	Protocol string `json:"protocol"`
-	// Generation is "" but in a group that Recover made. Hosts of different generations do not
+	// Recovery is "" but in a group that Recover made. Hosts of different recoveries do not
 	// talk.
-	Generation string `json:"generation,omitempty"`
+	Recovery string `json:"recovery,omitempty"`
 	Routing
 	ID        protocol.ID `json:"id"`
 	Listen    string      `json:"listen,omitempty"`
@@ -89,7 +89,7 @@ func (c *Config) beside(file string) {
 
 // check validates the configuration and fills in what follows from it.
 func (c *Config) check() error {
-	group := group{Cluster: c.Cluster, Protocol: c.Protocol, Generation: c.Generation, Routing: c.Routing,
+	group := group{Cluster: c.Cluster, Protocol: c.Protocol, Recovery: c.Recovery, Routing: c.Routing,
 		Members: c.Members, TLS: c.TLS, Insecure: c.Insecure, RoundTrip: c.RoundTrip}
 	if err := group.check(); err != nil {
 		return err
@@ -155,14 +155,14 @@ func (c *Config) check() error {
 
 // A group is what replicas and clients must know of a service.
 type group struct {
-	Cluster    string
-	Protocol   string
-	Generation string
-	Routing    Routing
-	Members    []Member
-	TLS        *TLSFiles
-	Insecure   bool
-	RoundTrip  string
+	Cluster   string
+	Protocol  string
+	Recovery  string
+	Routing   Routing
+	Members   []Member
+	TLS       *TLSFiles
+	Insecure  bool
+	RoundTrip string
 
 	proto     smr.Protocol
 	roundTrip time.Duration
@@ -176,9 +176,9 @@ func (g *group) check() error {
 	if g.proto, err = catalog.Protocol(g.Protocol); err != nil {
 		return configfile.Field("protocol", err)
 	}
-	if g.Generation != "" && !generationForm.MatchString(g.Generation) {
-		return configfile.Fieldf("generation", "%q is none that 'foresay smr recover' wrote, such as 2-5f3a09c1",
-			g.Generation)
+	if g.Recovery != "" && !recoveryForm.MatchString(g.Recovery) {
+		return configfile.Fieldf("recovery", "%q is none that 'foresay smr recover' wrote, such as 2-5f3a09c1",
+			g.Recovery)
 	}
 	if err := g.Routing.check(); err != nil {
 		return err
@@ -211,19 +211,19 @@ func (g *group) check() error {
 // clusterName is what hosts compare when they connect. Those of different protocols would take each
 // other's messages for their own, and those of a group that was recovered must not hear members
 // that were declared dead.
-func clusterName(cluster, protocolName, generation string, routing Routing) string {
+func clusterName(cluster, protocolName, recovery string, routing Routing) string {
 	what := protocolName
 	if routing.count() > 1 {
 		what += ", " + routing.String()
 	}
-	if generation != "" {
-		what += ", generation " + generation
+	if recovery != "" {
+		what += ", recovery " + recovery
 	}
 	return fmt.Sprintf("%s (%s)", cluster, what)
 }
 
-// generationForm is a number, from 2 on, and what tells apart two recoveries of the same group.
-var generationForm = regexp.MustCompile(`^([1-9][0-9]{0,8})-[0-9a-f]{8}$`)
+// recoveryForm is a number, from 2 on, and what tells apart two recoveries of the same group.
+var recoveryForm = regexp.MustCompile(`^([1-9][0-9]{0,8})-[0-9a-f]{8}$`)
 
 func checkID(field string, id protocol.ID) error {
 	if id == 0 || id >= firstClient {

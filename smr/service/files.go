@@ -130,7 +130,7 @@ func InitJoin(dir string, id protocol.ID, address string) (*Config, error) {
 		}
 		address = free[0]
 	}
-	c := &Config{Cluster: base.Cluster, Protocol: base.Protocol, Generation: base.Generation, Routing: base.Routing,
+	c := &Config{Cluster: base.Cluster, Protocol: base.Protocol, Recovery: base.Recovery, Routing: base.Routing,
 		ID: id, Listen: address, Members: base.Members, Join: true, RoundTrip: base.RoundTrip}
 	if err := writeReplica(dir, ca, c); err != nil {
 		return fail(err)

@@ -65,13 +65,13 @@ type Recovery struct {
 	Version         uint64 `json:"version"`
 	SkippedVersions uint64 `json:"skipped_versions"`
 
-	Generation string `json:"generation"` // of the new group
-	Data       string `json:"data"`       // of its replica
-	Config     string `json:"config"`     // the files that were written, and what those that were there are called now
-	OldConfig  string `json:"old_config"`
-	Client     string `json:"client,omitempty"`
-	OldClient  string `json:"old_client,omitempty"`
-	Done       bool   `json:"done"`
+	Recovery  string `json:"recovery"` // of the new group
+	Data      string `json:"data"`     // of its replica
+	Config    string `json:"config"`   // the files that were written, and what those that were there are called now
+	OldConfig string `json:"old_config"`
+	Client    string `json:"client,omitempty"`
+	OldClient string `json:"old_client,omitempty"`
+	Done      bool   `json:"done"`
 }
 
 // ErrUnconfirmed says that Recover was not told that the others are dead and that a loss is
@@ -82,7 +82,7 @@ var ErrUnconfirmed = errors.New("nothing was changed")
 // has lost its quorum. What the replica had executed is there; what others were told is done and
 // this disk has not heard of is lost, and nobody can tell what that is.
 //
-// The old directory stays as it is. The new group is of another generation: hosts, disks and
+// The old directory stays as it is. The new group bears the name of this recovery: hosts, disks and
 // clients of the old one are refused. Its members must never come back all the same: a majority of
 // them would go on as the old group, beside the new one, for clients that have the old file.
 func Recover(o RecoverOptions) (*Recovery, error) {
@@ -93,10 +93,10 @@ func Recover(o RecoverOptions) (*Recovery, error) {
 	}
 	r := &Recovery{Replica: cfg.ID, Protocol: cfg.Protocol, Config: o.Config, Client: o.Client,
 		SkippedVersions: cmp.Or(o.SkipVersions, DefaultSkipVersions)}
-	if r.Generation, err = nextGeneration(cfg.Generation); err != nil {
+	if r.Recovery, err = nextRecovery(cfg.Recovery); err != nil {
 		return fail(nil, err)
 	}
-	suffix := "." + r.Generation
+	suffix := "." + r.Recovery
 	r.Data, r.OldConfig = cfg.Data+suffix, o.Config+suffix+".old"
 	if o.Client != "" {
 		r.OldClient = o.Client + suffix + ".old"
@@ -127,12 +127,12 @@ func Recover(o RecoverOptions) (*Recovery, error) {
 	return r, nil
 }
 
-// nextGeneration returns the name of the generation after one.
-func nextGeneration(now string) (string, error) {
+// nextRecovery returns the name of the recovery after one.
+func nextRecovery(now string) (string, error) {
 	number := 1
 	if now != "" {
 		var err error
-		if number, err = strconv.Atoi(generationForm.FindStringSubmatch(now)[1]); err != nil {
+		if number, err = strconv.Atoi(recoveryForm.FindStringSubmatch(now)[1]); err != nil {
 			return "", err
 		}
 	}
@@ -267,7 +267,7 @@ func found(cfg *Config, machines []*kv.Store, r *Recovery, log *slog.Logger) (er
 		return fmt.Errorf("%s is there already", r.Data)
 	}
 	next := *cfg
-	next.Generation, next.Data = r.Generation, r.Data+".unfinished"
+	next.Recovery, next.Data = r.Recovery, r.Data+".unfinished"
 	if err := os.RemoveAll(next.Data); err != nil { // of an attempt that was interrupted: the name has chance in it
 		return err
 	}
@@ -343,7 +343,7 @@ func (r *Recovery) newFiles(cfg *Config) ([]newFile, error) {
 	if err := configfile.Read(r.Config, c, c.check); err != nil {
 		return nil, err
 	}
-	c.Generation, c.Members, c.Join, c.Data = r.Generation, members, false, c.Data+"."+r.Generation
+	c.Recovery, c.Members, c.Join, c.Data = r.Recovery, members, false, c.Data+"."+r.Recovery
 	if c.Leader != c.ID {
 		c.Leader = 0
 	}
@@ -359,7 +359,7 @@ func (r *Recovery) newFiles(cfg *Config) ([]newFile, error) {
 		clusterName(c.Cluster, c.Protocol, "", c.Routing); theirs != ours {
 		return nil, fmt.Errorf("%s: it is of %s, and the replica of %s", r.Client, theirs, ours)
 	}
-	client.Generation, client.Members = r.Generation, members
+	client.Recovery, client.Members = r.Recovery, members
 	// The replica's file comes last: as long as it is the old one, all of it can be done again.
 	return []newFile{{r.Client, r.OldClient, client}, own}, nil
 }

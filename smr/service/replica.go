@@ -270,7 +270,7 @@ func (r *Replica) follow(ctx context.Context) error {
 // network returns what the file says of the host's network.
 func (c *Config) network() transport.Config {
 	return transport.Config{
-		Cluster: clusterName(c.Cluster, c.Protocol, c.Generation, c.Routing), IDs: []protocol.ID{c.ID},
+		Cluster: clusterName(c.Cluster, c.Protocol, c.Recovery, c.Routing), IDs: []protocol.ID{c.ID},
 		FirstClient: firstClient, Insecure: c.Insecure, QueueBytes: c.SendQueueBytes,
 	}
 }

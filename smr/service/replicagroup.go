@@ -79,8 +79,8 @@ func openDisk(cfg *Config, group int, store *wal.Store) (*waldisk.Disk, error) {
 // diskName names a group's part of a replica's directory.
 func diskName(cfg *Config, group int) string {
 	name := fmt.Sprintf("%s/replica-%d", cfg.Protocol, cfg.ID)
-	if cfg.Generation != "" {
-		name += "/generation-" + cfg.Generation
+	if cfg.Recovery != "" {
+		name += "/recovery-" + cfg.Recovery
 	}
 	if cfg.count() > 1 {
 		name += fmt.Sprintf("/%v/group-%d", cfg.Routing, group+1)

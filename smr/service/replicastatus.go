@@ -50,7 +50,7 @@ type Status struct {
 	QuotaKeys     uint64   `json:"quota_keys,omitempty"`
 	QuotaBytes    uint64   `json:"quota_bytes,omitempty"`
 	Protocol      string   `json:"protocol"`
-	Generation    string   `json:"generation,omitempty"`
+	Recovery      string   `json:"recovery,omitempty"`
 	Disk          string   `json:"disk"`
 	UptimeSeconds int64    `json:"uptime_seconds"`
 	Error         string   `json:"error,omitempty"` // why it is unreachable
@@ -96,7 +96,7 @@ func (g *replicaGroup) describe(s smr.Status) Status {
 		Term:      s.Ballot,
 		Committed: s.Committed, Applied: s.Applied, Log: s.LogSize, Snapshot: s.Snapshot, Sessions: s.Sessions,
 		Resting: s.Resting, Removed: s.Removed, Members: []Member{}, Protocol: g.cfg.Protocol,
-		Generation: g.cfg.Generation, Disk: g.disk, Waits: s.Waits,
+		Recovery: g.cfg.Recovery, Disk: g.disk, Waits: s.Waits,
 		Keys: u.Keys, Bytes: u.Bytes, QuotaKeys: u.Quota.Keys, QuotaBytes: u.Quota.Bytes,
 		UptimeSeconds: int64(time.Since(g.started) / time.Second),
 	}

@@ -52,20 +52,20 @@ Three processes: foresay smr init --dir DIR, then
 
 // clientFlags say how a command reaches the service, and how long it waits for it.
 type clientFlags struct {
-	config     string
-	addresses  []string
-	cluster    string
-	protocol   string
-	generation string
-	ca         string
-	cert       string
-	key        string
-	insecure   bool
-	roundTrip  time.Duration
-	nearest    uint32
-	timeout    time.Duration
-	json       bool
-	routing    routingFlags
+	config    string
+	addresses []string
+	cluster   string
+	protocol  string
+	recovery  string
+	ca        string
+	cert      string
+	key       string
+	insecure  bool
+	roundTrip time.Duration
+	nearest   uint32
+	timeout   time.Duration
+	json      bool
+	routing   routingFlags
 }
 
 // add adds the flags of a command that shows what it got.
@@ -82,7 +82,7 @@ func (f *clientFlags) connect(flags *pflag.FlagSet) {
 	flags.StringVar(&f.cluster, "cluster", command.DefaultCluster, "with --addr: the cluster's name")
 	flags.StringVar(&f.protocol, "protocol", "raft", "with --addr: the cluster's protocol, one of "+
 		strings.Join(catalog.Names(), ", "))
-	flags.StringVar(&f.generation, "generation", "", "with --addr: the `generation` of a group that 'smr recover' made")
+	flags.StringVar(&f.recovery, "recovery", "", "with --addr: the `recovery` of a group that 'smr recover' made")
 	flags.StringVar(&f.ca, "ca", "", "with --addr: the `file` of the cluster's authority")
 	flags.StringVar(&f.cert, "cert", "", "with --addr: the `file` of the client's certificate")
 	flags.StringVar(&f.key, "key", "", "with --addr: the `file` of the certificate's key")
@@ -110,7 +110,7 @@ func (f *clientFlags) clientConfig() (*service.ClientConfig, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &service.ClientConfig{Cluster: f.cluster, Protocol: f.protocol, Generation: f.generation, Routing: routing,
+	c := &service.ClientConfig{Cluster: f.cluster, Protocol: f.protocol, Recovery: f.recovery, Routing: routing,
 		Insecure: f.insecure}
 	if f.roundTrip != 0 {
 		c.RoundTrip = f.roundTrip.String()

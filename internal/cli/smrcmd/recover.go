@@ -26,7 +26,7 @@ HAS NOT HEARD OF IS LOST, and nobody can tell what that is. If several disks are
 each without --accept-loss, and take the one that has applied most.
 
 Without --dead and --accept-loss it tells what it would do, and changes nothing. The old directory
-stays as it is. The new group is of another generation, which the replica's file and the clients'
+stays as it is. The new group bears the name of this recovery, which the replica's file and the clients'
 say: old members and old clients are refused. Then 'foresay smr init --join' and 'foresay smr add'
 bring further replicas. NEVER START THE OLD MEMBERS AGAIN: a majority of them goes on as the old
 group.
@@ -104,12 +104,12 @@ func writeRecovery(w io.Writer, r *service.Recovery) error {
 	if !r.Done {
 		return nil
 	}
-	fmt.Fprintf(w, "generation %s: %s, on %s (before: %s)\n", r.Generation, r.Config, r.Data, r.OldConfig)
+	fmt.Fprintf(w, "recovery %s: %s, on %s (before: %s)\n", r.Recovery, r.Config, r.Data, r.OldConfig)
 	if r.Client != "" {
 		_, err := fmt.Fprintf(w, "clients: %s (before: %s)\n", r.Client, r.OldClient)
 		return err
 	}
-	_, err := fmt.Fprintf(w, "clients: set \"generation\": %q, and replica %d as the only member, in their files\n",
-		r.Generation, protocol.ID(r.Replica))
+	_, err := fmt.Fprintf(w, "clients: set \"recovery\": %q, and replica %d as the only member, in their files\n",
+		r.Recovery, protocol.ID(r.Replica))
 	return err
 }
