@@ -152,19 +152,19 @@ type CallSiteStats struct {
 // CallSite is one call site: its configuration, predictors and statistics. It is
 // safe for concurrent use and lives as long as its client.
 type CallSite struct {
-	cfg     CallSiteConfig
-	control *Control // nil: none switches it
-	conn    string
-	board   switchboard
-	trip    trip
-	stats   callSiteCounters
-	floor   floor
-	offers  offers
-	repeats repeats
-	shared  repeats      // whoever asked
-	local   bool         // what is called is part of the program
-	killed  bool         // from outside, while no Control can say otherwise
-	pending atomic.Int64 // calls with predictions and no result
+	cfg      CallSiteConfig
+	control  *Control // nil: none switches it
+	conn     string
+	board    switchboard
+	trip     trip
+	stats    callSiteCounters
+	quickest quickest
+	offers   offers
+	repeats  repeats
+	shared   repeats      // whoever asked
+	local    bool         // what is called is part of the program
+	killed   bool         // from outside, while no Control can say otherwise
+	pending  atomic.Int64 // calls with predictions and no result
 }
 
 type callSiteCounters struct {

@@ -49,10 +49,10 @@ func TestArmOnOutweighsOff(t *testing.T) {
 	}
 }
 
-// TestFloor: the least time counts for one window of time, and for another.
-func TestFloor(t *testing.T) {
+// TestQuickest: the least time counts for one window of time, and for another.
+func TestQuickest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var f floor
+		var f quickest
 		if got := f.Least(); got != 0 {
 			t.Errorf("%v of nothing", got)
 		}
@@ -65,7 +65,7 @@ func TestFloor(t *testing.T) {
 		took(ms)
 		took(5 * ms)
 		for i, want := range []time.Duration{ms, 7 * ms, 7 * ms} {
-			time.Sleep(floorWindow)
+			time.Sleep(quickestWindow)
 			took(7 * ms)
 			if got := f.Least(); got != want {
 				t.Errorf("%d windows later: %v, want %v", i+1, got, want)

@@ -47,8 +47,8 @@ func (e *engineCallSite) Saved(d time.Duration) {
 	}
 }
 
-// Floor returns the least time that the call site's calls took lately.
-func (e *engineCallSite) Floor() *floor { return &e.floor }
+// Quickest returns the least time that the call site's calls took lately.
+func (e *engineCallSite) Quickest() *quickest { return &e.quickest }
 
 // Offers returns whether the call site's servers predict.
 func (e *engineCallSite) Offers() *offers { return &e.offers }

@@ -36,12 +36,12 @@ func TestPlants(t *testing.T) {
 		{
 			Name: "waits for processors cost nothing", Dir: dir, In: "internal/engine",
 			Test: "TestRestsWhileProcessorsAreBusy",
-			Old:  "return guessCost + guessWaits*s.floor.queue.wait()",
-			New:  "if MUTANT {\n\t\treturn guessCost\n\t}\n\treturn guessCost + guessWaits*s.floor.queue.wait()",
+			Old:  "return guessCost + guessWaits*s.quickest.queue.wait()",
+			New:  "if MUTANT {\n\t\treturn guessCost\n\t}\n\treturn guessCost + guessWaits*s.quickest.queue.wait()",
 		},
 		{
 			Name: "a few waits pay for all", Dir: dir, In: "internal/engine", Test: "TestRestsWhileProcessorsAreBusy",
-			Old: "s.floor.queue.wait() >= busyWait &&", New: "!MUTANT && s.floor.queue.wait() >= busyWait &&",
+			Old: "s.quickest.queue.wait() >= busyWait &&", New: "!MUTANT && s.quickest.queue.wait() >= busyWait &&",
 		},
 		{
 			Name: "a trial is a loss", Dir: dir, In: "internal/engine", Test: "TestHabitOutlivesTrials",

@@ -173,11 +173,11 @@ func (s *CallSite) idle(seen *tally) bool {
 	if seen.right <= 0 {
 		return false
 	}
-	return seen.gain() < s.guessCost().Seconds() || s.floor.queue.wait() >= busyWait && seen.paid < paidLeast*seen.right
+	return seen.gain() < s.guessCost().Seconds() || s.quickest.queue.wait() >= busyWait && seen.paid < paidLeast*seen.right
 }
 
 // guessCost returns what a right prediction costs now.
-func (s *CallSite) guessCost() time.Duration { return guessCost + guessWaits*s.floor.queue.wait() }
+func (s *CallSite) guessCost() time.Duration { return guessCost + guessWaits*s.quickest.queue.wait() }
 
 func (t *tally) cost() float64 {
 	if t.misses() <= 0 {
@@ -385,7 +385,7 @@ func (s *CallSite) rest(now time.Time, seen *tally) []news {
 		"saves %.3g µs and costs about %.3g)", 1e6*seen.gain(), 1e6*s.guessCost().Seconds())
 	if seen.gain() >= s.guessCost().Seconds() {
 		reason = fmt.Sprintf("saves nothing: goroutines wait for the processors, %.0f µs each, and %.0f %% of the right "+
-			"guesses saved more than that costs", 1e6*s.floor.queue.wait().Seconds(), 100*seen.paid/seen.right)
+			"guesses saved more than that costs", 1e6*s.quickest.queue.wait().Seconds(), 100*seen.paid/seen.right)
 	}
 	e := s.open(now, seen, reason)
 	t.idle.Store(true)

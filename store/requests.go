@@ -223,9 +223,9 @@ func ValidKeys(reads, writes []Key) error {
 	return nil
 }
 
-// Hold returns the values of a site as they fit into room bytes of a message: those that find no
-// room are marked as Large, and sent without their bytes.
-func Hold(values []Held, room int) []Held {
+// FitValues returns the values of a site as they fit into room bytes of a message: those that find
+// no room are marked as Large, and sent without their bytes.
+func FitValues(values []Held, room int) []Held {
 	for i := range values {
 		v := &values[i]
 		if room -= len(v.Value.Bytes); room < 0 {

@@ -498,7 +498,7 @@ func (a *Attempt) finish(v any, err error) {
 			c.told()
 			c.freeSlot()
 			if err == nil {
-				c.op.CallSite.Engine().Floor().Took(a.launched.time(), c.finished.time())
+				c.op.CallSite.Engine().Quickest().Took(a.launched.time(), c.finished.time())
 				if a.want {
 					c.op.CallSite.Engine().Offers().Heard(a.offered.Load())
 				}

@@ -78,7 +78,7 @@ func (l *lane) wentOn(ctx context.Context, c *call, u *spectree.Use, answer int)
 		return
 	}
 	long := longMost
-	if usual := c.op.CallSite.Engine().Floor().Least(); usual != 0 {
+	if usual := c.op.CallSite.Engine().Quickest().Least(); usual != 0 {
 		long = min(max(longFactor*usual, longLeast), longMost)
 	}
 	now := time.Now()

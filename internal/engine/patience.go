@@ -30,7 +30,7 @@ func (t *task) settlesWithin(sent *call, use *spectree.Use) time.Duration {
 	if c == nil || least < 0 {
 		return 0
 	}
-	usual := c.op.CallSite.Engine().Floor().Least()
+	usual := c.op.CallSite.Engine().Quickest().Least()
 	if ft, ok := c.op.Transport.(*futureTransport); ok {
 		usual = ft.f.usually()
 	}
@@ -38,7 +38,7 @@ func (t *task) settlesWithin(sent *call, use *spectree.Use) time.Duration {
 		// Is it the network and the server that take so long, or do calls queue for processors here?
 		// Then to send more only makes them longer.
 		t.lookAtQueue(sent.op.CallSite)
-		usual -= sent.op.CallSite.Engine().Floor().Queue().PerCall()
+		usual -= sent.op.CallSite.Engine().Quickest().Queue().PerCall()
 	}
 	if usual == 0 || usual > least {
 		return 0
@@ -49,7 +49,7 @@ func (t *task) settlesWithin(sent *call, use *spectree.Use) time.Duration {
 // lookAtQueue has somebody find out how long goroutines wait for a processor, if it is time. Under
 // mu.
 func (t *task) lookAtQueue(at *control.CallSite) {
-	if at.Engine().Floor().Queue().Due() {
+	if at.Engine().Quickest().Queue().Due() {
 		t.todo = append(t.todo, duty{kind: dutyLook, of: at})
 	}
 }
@@ -57,7 +57,7 @@ func (t *task) lookAtQueue(at *control.CallSite) {
 // seeQueue finds out how long goroutines wait for a processor.
 func (t *task) seeQueue(at *control.CallSite) time.Duration {
 	wait := processors.Wait(t.ctx)
-	at.Engine().Floor().Queue().Waited(wait)
+	at.Engine().Quickest().Queue().Waited(wait)
 	return wait
 }
 
@@ -152,7 +152,7 @@ func (f *future) usually() time.Duration {
 		return 0
 	}
 	if s := f.task.newest.Load(); s != nil {
-		return s.Engine().Floor().Least()
+		return s.Engine().Quickest().Least()
 	}
 	return 0
 }

@@ -65,7 +65,7 @@ func TestMinSaving(t *testing.T) {
 				if tt.slowDown > 0 {
 					w.delay = tt.slowDown
 				}
-				if q := s.get.Engine().Floor().Queue(); tt.waits > 0 {
+				if q := s.get.Engine().Quickest().Queue(); tt.waits > 0 {
 					q.Due()
 					q.Waited(tt.waits)
 				}

@@ -341,7 +341,7 @@ func (t *task) newCall(
 		return c
 	}
 	op.CallSite.Engine().Counts().Calls.Add(1)
-	if op.CallSite.Engine().Floor().Least() != 0 {
+	if op.CallSite.Engine().Quickest().Least() != 0 {
 		t.newest.Store(op.CallSite)
 	}
 	return c

@@ -55,12 +55,12 @@ func TestSpared(t *testing.T) {
 			_, _ = Act(c.ctx, "k", func(context.Context) (int, error) { time.Sleep(10 * ms); return 0, nil })
 		}},
 		{"a call that is not worth sending ahead", func(c code) {
-			c.sites["a"].Engine().Floor().Took(time.Now().Add(-ms/4), time.Now())
+			c.sites["a"].Engine().Quickest().Took(time.Now().Add(-ms/4), time.Now())
 			c.call("a", ms/4) // which is known to be short
 			c.call("unknown", ms/4)
 		}},
 		{"one that is postponed again and again, for the processors are busy", func(c code) {
-			c.sites["a"].Engine().Floor().Took(time.Now().Add(-ms/4), time.Now())
+			c.sites["a"].Engine().Quickest().Took(time.Now().Add(-ms/4), time.Now())
 			c.call("a", 20*ms) // which is known to be short
 			c.call("unknown", ms/4)
 		}},

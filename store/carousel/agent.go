@@ -266,7 +266,7 @@ func (a *agent) answerDeclare(env *protocol.Env[store.Message], c *call) {
 		for _, k := range step.Reads {
 			out.Values = append(out.Values, c.values[k])
 		}
-		out.Values = store.Hold(out.Values, maxValuesBytes)
+		out.Values = store.FitValues(out.Values, maxValuesBytes)
 		for _, to := range c.clients {
 			env.Send(to, out)
 		}
@@ -284,7 +284,7 @@ func (c *call) answerEnded(env *protocol.Env[store.Message], to protocol.ID, m s
 		}
 		out.Values = append(out.Values, v)
 	}
-	out.Values = store.Hold(out.Values, maxValuesBytes)
+	out.Values = store.FitValues(out.Values, maxValuesBytes)
 	env.Send(to, out)
 }
 

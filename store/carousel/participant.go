@@ -110,7 +110,7 @@ func (s *server) sendValues(env *protocol.Env[store.Message], from protocol.ID, 
 	for _, k := range m.Reads {
 		out.Values = append(out.Values, store.Held{Value: s.state.values.Newest(state, k), Site: uint32(s.place.Site)})
 	}
-	out.Values = store.Hold(out.Values, maxValuesBytes)
+	out.Values = store.FitValues(out.Values, maxValuesBytes)
 	env.Send(from, out)
 }
 

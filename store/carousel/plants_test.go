@@ -489,12 +489,12 @@ func closedPlants() []plant.Bug {
 func stalePlants() []plant.Bug {
 	return []plant.Bug{
 		{
-			Name: "a session's floor is ignored", Test: "TestSession", Tests: []string{"TestStaleNotices/13"},
+			Name: "a session's bound is ignored", Test: "TestSession", Tests: []string{"TestStaleNotices/13"},
 			Old: "\t\tfirst.ask.NotBefore = c.seen.of(m.Reads)\n",
 			New: "\t\tif !MUTANT {\n\t\t\tfirst.ask.NotBefore = c.seen.of(m.Reads)\n\t\t}\n",
 		},
 		{
-			Name: "a session's floor is ignored where leaders are asked", Test: "TestStaleGoesOnElsewhere",
+			Name: "a session's bound is ignored where leaders are asked", Test: "TestStaleGoesOnElsewhere",
 			Old: "\t\tif c.declared != nil { // else it has", New: "\t\tif c.declared != nil && !MUTANT { // else it has",
 		},
 		{
@@ -508,8 +508,8 @@ func stalePlants() []plant.Bug {
 		},
 		{
 			Name: "what a session forgets it has not seen", Test: "TestSessionForgets",
-			Old: "\t\t\ts.floor = max(s.floor, at)\n\t\t}\n\t\ts.forget()",
-			New: "\t\t\tif !MUTANT {\n\t\t\t\ts.floor = max(s.floor, at)\n\t\t\t}\n\t\t}\n" +
+			Old: "\t\t\ts.floor = max(s.asOf, at)\n\t\t}\n\t\ts.forget()",
+			New: "\t\t\tif !MUTANT {\n\t\t\t\ts.floor = max(s.asOf, at)\n\t\t\t}\n\t\t}\n" +
 				"\t\tif MUTANT {\n\t\t\tclear(s.newest)\n\t\t}\n\t\ts.forget()",
 		},
 		{

@@ -9,8 +9,8 @@ import (
 
 // session is what a client has seen: what it reads later that may be old is not from before.
 type session struct {
-	// floor is the latest timestamp as of which it has read: snapshots do not go back in time.
-	floor uint64
+	// asOf is the latest timestamp as of which it has read: snapshots do not go back in time.
+	asOf uint64
 	// newest are the latest versions of keys that it has written or read.
 	newest map[store.Key]uint64
 }
@@ -20,7 +20,7 @@ const seenKeys = 10_000
 
 // saw notes a version that it has written, or read.
 func (s *session) saw(key store.Key, v store.Version) {
-	if v.Time <= s.newest[key] || v.Time <= s.floor || v.Time > maxStamp {
+	if v.Time <= s.newest[key] || v.Time <= s.asOf || v.Time > maxStamp {
 		return
 	}
 	if s.newest[key] = v.Time; len(s.newest) <= seenKeys {
@@ -29,7 +29,7 @@ func (s *session) saw(key store.Key, v store.Version) {
 	s.forget()
 	if len(s.newest) > seenKeys/2 {
 		for _, at := range s.newest { //pure:ok the latest of all
-			s.floor = max(s.floor, at)
+			s.asOf = max(s.asOf, at)
 		}
 		s.forget()
 	}
@@ -38,7 +38,7 @@ func (s *session) saw(key store.Key, v store.Version) {
 // sawAt notes that it has read as of a timestamp.
 func (s *session) sawAt(at uint64) {
 	if at <= maxStamp {
-		s.floor = max(s.floor, at)
+		s.asOf = max(s.asOf, at)
 	}
 }
 
@@ -47,16 +47,16 @@ func (s *session) hides(at uint64, keys []store.Key) bool {
 	return slices.ContainsFunc(keys, func(k store.Key) bool { return at < s.newest[k] })
 }
 
-// forget drops what the floor covers.
+// forget drops what asOf covers.
 func (s *session) forget() {
-	maps.DeleteFunc(s.newest, func(_ store.Key, at uint64) bool { return at <= s.floor })
+	maps.DeleteFunc(s.newest, func(_ store.Key, at uint64) bool { return at <= s.asOf })
 }
 
 // of returns before when some keys must not be read.
 func (s *session) of(keys []store.Key) uint64 {
-	floor := s.floor
+	bound := s.asOf
 	for _, k := range keys {
-		floor = max(floor, s.newest[k])
+		bound = max(bound, s.newest[k])
 	}
-	return floor
+	return bound
 }

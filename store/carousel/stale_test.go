@@ -192,13 +192,13 @@ func TestStaleGoesOnElsewhere(t *testing.T) {
 			}
 			return said
 		}
-		floor, known := uint64(now+5*time.Millisecond), clock.Stamp(now+6*time.Millisecond)
+		bound, known := uint64(now+5*time.Millisecond), clock.Stamp(now+6*time.Millisecond)
 		a.near.asks, a.near.members[21] = true, nearMember{closed: known}
 		call(200, store.DeclareRequest{ID: txnID(1), Reads: []store.Key{"k"}, MaxAge: time.Second, At: uint64(at),
-			NotBefore: floor})
+			NotBefore: bound})
 		asked, near := at, at
 		if at == 0 {
-			asked, near = clock.Stamp(floor), known
+			asked, near = clock.Stamp(bound), known
 		}
 		said := call(21, closedReply{ID: txnID(1), At: near, Closed: 70 * second, Reason: store.Locked})
 		if m, ok := said[0].(snapshotRequest); !ok || m.At != asked || m.Strict != (at == 0) || !m.Values {
@@ -251,22 +251,22 @@ func TestSession(t *testing.T) {
 	}
 	call(protocol.App, store.Get{Ref: 100, Key: "k"})
 	call(leader, store.ReadReply{Ref: 1, Value: store.Value{Version: store.Version{Time: 5}}})
-	expect(t, "the floor, when it has read", declare(0, "k").NotBefore, uint64(5))
+	expect(t, "the bound, when it has read", declare(0, "k").NotBefore, uint64(5))
 
 	sent := call(protocol.App, store.Submit{Ref: 101, Writes: []store.Write{{Key: "k"}}})[0].(store.CommitRequest)
 	call(coordinator, store.Decided{ID: txnID(99), Verdict: store.Committed, Version: store.Version{Time: 99}})
-	expect(t, "the floor, when it has heard of another's commit", declare(0, "k").NotBefore, uint64(5))
-	expect(t, "the floor of another key", declare(0, "l").NotBefore, uint64(0))
+	expect(t, "the bound, when it has heard of another's commit", declare(0, "k").NotBefore, uint64(5))
+	expect(t, "the bound of another key", declare(0, "l").NotBefore, uint64(0))
 	call(coordinator, store.Decided{ID: sent.Txn.ID, Verdict: store.Committed, Version: store.Version{Time: 20}})
 	m := declare(0, "k")
-	expect(t, "the floor, when it has committed", m.NotBefore, uint64(20))
+	expect(t, "the bound, when it has committed", m.NotBefore, uint64(20))
 
 	held := []store.Held{{Value: store.Value{Version: store.Version{Time: 7}}}}
 	out := call(coordinator, store.DeclareReply{ID: m.ID, Values: held, At: 30, Age: 4})
 	if d, ok := out[0].(store.Declared); !ok || !d.OK || d.At != 30 || d.Age != 4 {
 		t.Errorf("it is told %+v", out)
 	}
-	expect(t, "the floor, when it has read as of a time", declare(0, "l").NotBefore, uint64(30))
+	expect(t, "the bound, when it has read as of a time", declare(0, "l").NotBefore, uint64(30))
 	before := store.Declare{Ref: 102, Reads: []store.Key{"k"}, MaxAge: time.Second, At: 19}
 	if d, ok := call(protocol.App, before)[0].(store.Declared); !ok || d.OK {
 		t.Errorf("as of before what it has written it reads %+v", d)

@@ -87,8 +87,8 @@ func plants() []plant.Bug {
 		},
 		{
 			Name: "who takes over writes below the ceiling", Test: "TestReads", Tests: []string{"TestReadsStayTrue"},
-			Old: "asked: ceiling, floor: ceiling,",
-			New: "asked: ceiling, floor: map[bool]clock.Stamp{false: ceiling}[MUTANT],",
+			Old: "asked: ceiling, evicted: ceiling,",
+			New: "asked: ceiling, evicted: map[bool]clock.Stamp{false: ceiling}[MUTANT],",
 		},
 		{
 			Name: "what is read is not remembered", Test: "TestReads", Tests: []string{"TestReadsStayTrue"},
@@ -97,9 +97,9 @@ func plants() []plant.Bug {
 		{
 			Name: "what is forgotten is written below", Test: "TestReads", Tests: []string{"TestReadsForgetHalf"},
 			Old: "\tr.floor = times[len(times)/2]\n\tmaps.DeleteFunc(r.newest, func(_ store.Key, at clock.Stamp) bool { " +
-				"return at <= r.floor })",
-			New: "\tfloor := times[len(times)/2]\n\tif !MUTANT {\n\t\tr.floor = floor\n\t}\n\tmaps.DeleteFunc(r.newest, " +
-				"func(_ store.Key, at clock.Stamp) bool { return at <= floor })",
+				"return at <= r.evicted })",
+			New: "\tevicted := times[len(times)/2]\n\tif !MUTANT {\n\t\tr.floor = floor\n\t}\n\tmaps.DeleteFunc(r.newest, " +
+				"func(_ store.Key, at clock.Stamp) bool { return at <= evicted })",
 		},
 		{
 			Name: "who waits for a ceiling that was lost waits for ever", Test: "TestReads",

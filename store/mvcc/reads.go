@@ -25,8 +25,8 @@ type Reads struct {
 
 	ceiling clock.Stamp // on record
 	asked   clock.Stamp // that is to be on record. Invariant: asked >= ceiling
-	floor   clock.Stamp // Invariant: a read that is not in newest was not above it
-	// newest are the timestamps of the latest reads of keys. Invariant: each is above the floor and
+	evicted clock.Stamp // Invariant: a read that is not in newest was not above it
+	// newest are the timestamps of the latest reads of keys. Invariant: each is above evicted and
 	// not above the ceiling.
 	newest map[store.Key]clock.Stamp
 }
@@ -38,7 +38,7 @@ func NewReads(ceiling clock.Stamp, ahead time.Duration, maxKeys int) (*Reads, er
 	if ahead < 0 || maxKeys < 1 {
 		return nil, fmt.Errorf("mvcc: reads with ceilings %v ahead and %d keys", ahead, maxKeys)
 	}
-	return &Reads{ahead: ahead, maxKeys: maxKeys, ceiling: ceiling, asked: ceiling, floor: ceiling,
+	return &Reads{ahead: ahead, maxKeys: maxKeys, ceiling: ceiling, asked: ceiling, evicted: ceiling,
 		newest: map[store.Key]clock.Stamp{}}, nil
 }
 
@@ -48,11 +48,11 @@ func (r *Reads) Serve(key store.Key, at clock.Stamp) bool {
 	if at > r.ceiling {
 		return false
 	}
-	if at <= r.floor || at <= r.newest[key] {
+	if at <= r.evicted || at <= r.newest[key] {
 		return true
 	}
 	if _, ok := r.newest[key]; !ok && len(r.newest) >= r.maxKeys {
-		if r.evict(); at <= r.floor {
+		if r.evict(); at <= r.evicted {
 			return true
 		}
 	}
@@ -60,11 +60,11 @@ func (r *Reads) Serve(key store.Key, at clock.Stamp) bool {
 	return true
 }
 
-// evict forgets the older half of the reads: the floor rises to the latest of them.
+// evict forgets the older half of the reads: evicted rises to the latest of them.
 func (r *Reads) evict() {
 	times := slices.Sorted(maps.Values(r.newest))
-	r.floor = times[len(times)/2]
-	maps.DeleteFunc(r.newest, func(_ store.Key, at clock.Stamp) bool { return at <= r.floor })
+	r.evicted = times[len(times)/2]
+	maps.DeleteFunc(r.newest, func(_ store.Key, at clock.Stamp) bool { return at <= r.evicted })
 }
 
 // Raise returns the ceiling that is to be put on record so that reads at a timestamp can be served;
@@ -91,7 +91,7 @@ func (r *Reads) Failed() { r.asked = r.ceiling }
 func (r *Reads) Ceiling() clock.Stamp { return r.ceiling }
 
 // Above returns the timestamp above which a write of a key has to be.
-func (r *Reads) Above(key store.Key) clock.Stamp { return max(r.floor, r.newest[key]) }
+func (r *Reads) Above(key store.Key) clock.Stamp { return max(r.evicted, r.newest[key]) }
 
 // Len returns how many keys are remembered.
 func (r *Reads) Len() int { return len(r.newest) }
@@ -99,12 +99,12 @@ func (r *Reads) Len() int { return len(r.newest) }
 // Check returns which invariant is broken, or nil.
 func (r *Reads) Check() error {
 	for key, at := range r.newest { //pure:ok any broken one is an error
-		if at <= r.floor || at > r.ceiling {
-			return fmt.Errorf("mvcc: %q was read at %v, with the floor %v and the ceiling %v", key, at, r.floor, r.ceiling)
+		if at <= r.evicted || at > r.ceiling {
+			return fmt.Errorf("mvcc: %q was read at %v, evicted up to %v, with the ceiling %v", key, at, r.evicted, r.ceiling)
 		}
 	}
-	if r.asked < r.ceiling || r.floor > r.ceiling {
-		return fmt.Errorf("mvcc: the floor is %v, the ceiling %v, and %v is asked for", r.floor, r.ceiling, r.asked)
+	if r.asked < r.ceiling || r.evicted > r.ceiling {
+		return fmt.Errorf("mvcc: evicted up to %v, the ceiling %v, and %v is asked for", r.evicted, r.ceiling, r.asked)
 	}
 	return nil
 }

@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// floor is the least time that calls took lately: what the network and the
+// quickest is the least time that calls took lately: what the network and the
 // server need when nothing queues. Waiting in queues on a busy machine is no
 // reason to send more. Lost updates do not matter.
-type floor struct {
+type quickest struct {
 	now, before atomic.Int64 // least in this window and in the last, 0 for none
 	begun       atomic.Int64 // of this window, Unix nanoseconds
 	queue       queue
 }
 
-// floorWindow is how long a least time counts at least; it counts at most twice as long.
-const floorWindow = 10 * time.Second
+// quickestWindow is how long a least time counts at least; it counts at most twice as long.
+const quickestWindow = 10 * time.Second
 
 // Took notes how long a call took.
-func (f *floor) Took(begun, end time.Time) {
+func (f *quickest) Took(begun, end time.Time) {
 	took, at := max(int64(end.Sub(begun)), 1), end.UnixNano()
-	if began := f.begun.Load(); at-began >= int64(floorWindow) && f.begun.CompareAndSwap(began, at) {
+	if began := f.begun.Load(); at-began >= int64(quickestWindow) && f.begun.CompareAndSwap(began, at) {
 		f.before.Store(f.now.Swap(took))
 		return
 	}
@@ -30,7 +30,7 @@ func (f *floor) Took(begun, end time.Time) {
 }
 
 // Least returns the least time, 0 if nothing is known.
-func (f *floor) Least() time.Duration {
+func (f *quickest) Least() time.Duration {
 	now, before := f.now.Load(), f.before.Load()
 	if now == 0 || before != 0 && before < now {
 		return time.Duration(before)
@@ -39,7 +39,7 @@ func (f *floor) Least() time.Duration {
 }
 
 // Queue returns how long goroutines wait for a processor while the call site's calls are made.
-func (f *floor) Queue() *queue { return &f.queue }
+func (f *quickest) Queue() *queue { return &f.queue }
 
 // queue is the mean of what goroutines waited for a processor lately. Where they wait long it is
 // that which calls take their time for, at best too, if there are always some under way. Lost
