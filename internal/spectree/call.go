@@ -163,8 +163,9 @@ type Use struct {
 	on     dep    // what the lane stands on after it, if it took a prediction; here to save an allocation
 	eff    *chain // the side effects before the call
 	ord    *chain // the ordered calls before the call
-	slot   int    // in Call.uses; -1 when not in it
 	index  int    // in Run.uses
+	slot   int32  // in Call.uses; -1 when not in it
+	since  int32  // so many uses the run had when it went on with a prediction for this one
 	// assumed is the use that the run went on with a prediction for before this one.
 	assumed   *Use
 	earlier   *Use // the same of its lane
@@ -180,7 +181,6 @@ type Use struct {
 	gaveUp, unneeded bool
 	taken            bool  // the run's code has the answer, see Spent
 	joined           int32 // so many lanes its lane had waited for
-	since            int32 // so many uses the run had when it went on with a prediction for this one
 }
 
 // Answer returns the index of the prediction that the run goes on with, Actual
@@ -412,7 +412,7 @@ func (t *Tree) attach(u *Use) {
 	if len(c.uses) == 0 && c.orphanedAt > 0 {
 		t.unorphan(c)
 	}
-	u.slot, u.index = len(c.uses), len(u.Run.uses)
+	u.slot, u.index = int32(len(c.uses)), len(u.Run.uses)
 	c.uses = append(orBuffer(c.uses, c.oneUse[:0]), u)
 	u.Run.uses = append(orBuffer(u.Run.uses, u.Run.fewUses[:0]), u)
 	u.lane.uses = append(orBuffer(u.lane.uses, u.lane.fewUses[:0]), u)

@@ -62,7 +62,7 @@ func (t *Tree) checkRun(r *Run) error {
 		if u.slot < 0 {
 			continue // the run gave the call up, see Drop
 		}
-		if u.slot >= len(c.uses) || c.uses[u.slot] != u {
+		if int(u.slot) >= len(c.uses) || c.uses[u.slot] != u {
 			return fmt.Errorf("call %d does not know its use", c.ID)
 		}
 		switch {
@@ -130,7 +130,7 @@ func checkLane(l *Lane) error {
 // run which turns out right makes it.
 func (t *Tree) checkCall(c *Call) error {
 	for i, u := range c.uses {
-		if u.Run.discarded && !t.over || u.slot != i || u.Call != c {
+		if u.Run.discarded && !t.over || int(u.slot) != i || u.Call != c {
 			return fmt.Errorf("use %d is stale: run %d", i, u.Run.ID)
 		}
 	}
