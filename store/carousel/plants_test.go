@@ -508,8 +508,8 @@ func stalePlants() []plant.Bug {
 		},
 		{
 			Name: "what a session forgets it has not seen", Test: "TestSessionForgets",
-			Old: "\t\t\ts.floor = max(s.asOf, at)\n\t\t}\n\t\ts.forget()",
-			New: "\t\t\tif !MUTANT {\n\t\t\t\ts.floor = max(s.asOf, at)\n\t\t\t}\n\t\t}\n" +
+			Old: "\t\t\ts.asOf = max(s.asOf, at)\n\t\t}\n\t\ts.forget()",
+			New: "\t\t\tif !MUTANT {\n\t\t\t\ts.asOf = max(s.asOf, at)\n\t\t\t}\n\t\t}\n" +
 				"\t\tif MUTANT {\n\t\t\tclear(s.newest)\n\t\t}\n\t\ts.forget()",
 		},
 		{

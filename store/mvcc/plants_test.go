@@ -96,9 +96,9 @@ func plants() []plant.Bug {
 		},
 		{
 			Name: "what is forgotten is written below", Test: "TestReads", Tests: []string{"TestReadsForgetHalf"},
-			Old: "\tr.floor = times[len(times)/2]\n\tmaps.DeleteFunc(r.newest, func(_ store.Key, at clock.Stamp) bool { " +
+			Old: "\tr.evicted = times[len(times)/2]\n\tmaps.DeleteFunc(r.newest, func(_ store.Key, at clock.Stamp) bool { " +
 				"return at <= r.evicted })",
-			New: "\tevicted := times[len(times)/2]\n\tif !MUTANT {\n\t\tr.floor = floor\n\t}\n\tmaps.DeleteFunc(r.newest, " +
+			New: "\tevicted := times[len(times)/2]\n\tif !MUTANT {\n\t\tr.evicted = evicted\n\t}\n\tmaps.DeleteFunc(r.newest, " +
 				"func(_ store.Key, at clock.Stamp) bool { return at <= evicted })",
 		},
 		{
