@@ -97,7 +97,7 @@ func (t *Tree) misnamed(l *Lane, uses int, op string, o *Lane) bool {
 	if t.sent.missing(l) != nil {
 		return true
 	}
-	if its := o.run.forked[l.id]; its != nil && !its.misled() {
+	if its := o.run.forked[l.id]; its != nil && !its.misled() && !l.misled() {
 		if told := t.compareStarts(l, its); told == otherwise || told == alike && t.does(its, l.uses[:uses], op) {
 			return true
 		}

@@ -421,6 +421,22 @@ func TestLeftOutIsNoOtherName(t *testing.T) {
 	}
 }
 
+// TestLeftOutBeforeTheStart: a replay leaves out a call that another run made before it started two
+// lanes. So the lanes were started at other points, but have not swapped names.
+func TestLeftOutBeforeTheStart(t *testing.T) {
+	s := play(t, replayable)
+	s.Answered(s.read(s.lane(1), "r", 0).Call, Actual)
+	s.Fork(s.lane(1))
+	w := s.write(s.Fork(s.lane(1)), "w", Immediate, 0)
+	s.Answered(w.Call, Actual)
+	s.Answered(s.read(s.lane(1), "guess", 1).Call, Actual)
+	s.Skip(s.lane(2), &CallSpec{Op: "r"})
+	if u := s.write(s.Fork(s.lane(2)), "w", Immediate, 0); u.Call == w.Call {
+		t.Error("a lane gets what another one wrote")
+	}
+	s.skip()
+}
+
 // TestCertaintyUnderAnotherName: a read that another lane made, and this one makes if the two have
 // swapped names, is the same only if that can be compared: names do not tell who asks.
 func TestCertaintyUnderAnotherName(t *testing.T) {
