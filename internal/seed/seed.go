@@ -72,7 +72,10 @@ func number(t testing.TB, variable string, usual uint64) uint64 {
 	if text == "" {
 		return usual
 	}
-	n, err := strconv.ParseUint(text, 10, 63)
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err == nil && n > math.MaxUint64-math.MaxInt32 { // there is no room for the seeds that follow
+		err = strconv.ErrRange
+	}
 	if err != nil {
 		t.Fatalf("%s: %v", variable, err)
 	}
