@@ -151,6 +151,23 @@ func TestSwappedReads(t *testing.T) {
 	}
 }
 
+// TestSwappedReadThatEnded checks that a lane gets no read that another one's context had ended.
+func TestSwappedReadThatEnded(t *testing.T) {
+	s := play(t, replayable)
+	s.Shared(s.lane(1))
+	s.Fork(s.lane(1))
+	other := s.Fork(s.lane(1))
+	r := s.read(other, "r", 0)
+	s.Ended(r.Call)
+	s.Answered(r.Call, Actual)
+	s.Answered(s.write(other, "w", Immediate, 0).Call, Actual)
+	s.Answered(s.read(s.lane(1), "guess", 1).Call, Actual)
+	if u := s.read(s.Fork(s.lane(2)), "r", 0); u.Call == r.Call {
+		t.Error("the reading is that of another lane")
+	}
+	s.skip()
+}
+
 // TestReadsBehindOwnWrites checks that a lane whose write before was its own gets no read of
 // another one that wrote the same, though names may be swapped: that one asks for its read itself.
 func TestReadsBehindOwnWrites(t *testing.T) {

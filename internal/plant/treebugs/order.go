@@ -21,6 +21,10 @@ func namesBugs() []plant.Bug {
 			Tests: []string{"TestSwappedReadsAfterTheContextEnded"},
 			Old:   "\t\tif !late && !t.Behind(l.run) {\n", New: "\t\tif !late && !t.Behind(l.run) || MUTANT {\n",
 		},
+		{ // a lane gets what another one was told when its context ended
+			Name: "renameEnded", Test: "TestSwappedReadThatEnded",
+			Old: "effect == None && c.ended {", New: "effect == None && c.ended && !MUTANT {",
+		},
 		{ // what a lane does on a wrong guess shows whether it swapped its name
 			Name: "nameByGuesses", Test: "TestNamesOnAGuess",
 			Tests: []string{"TestNamesAfterAGuess"},
