@@ -1,6 +1,9 @@
 package randtest
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 // Shrink returns a smaller scenario that fails as well: fewer steps, fewer
 // settings that differ from the default. It tries each candidate a few times,
@@ -27,6 +30,9 @@ type shrinker struct {
 
 // try keeps a candidate that fails.
 func (s *shrinker) try(c *Scenario) bool {
+	if c.crashes() {
+		return false
+	}
 	for range 3 {
 		if s.left--; s.left < 0 {
 			return false
@@ -37,6 +43,21 @@ func (s *shrinker) try(c *Scenario) bool {
 		}
 	}
 	return false
+}
+
+// crashes reports whether a goroutine of the code's own comes to a trap: plain Go code would end the
+// process there, whatever Foresay does. Programs have traps where it contains panics.
+func (sc *Scenario) crashes() bool {
+	return slices.ContainsFunc(sc.tasks, func(t *task) bool {
+		return slices.ContainsFunc(t.links, func(l []*step) bool { return slices.ContainsFunc(l, (*step).crashes) })
+	})
+}
+
+func (s *step) crashes() bool {
+	own := s.kind == kindCrowd || s.kind == kindShared
+	return slices.ContainsFunc(slices.Concat(s.bodies, s.then), func(b []*step) bool {
+		return slices.ContainsFunc(b, func(c *step) bool { return own && c.kind == kindTrap || c.crashes() })
+	})
 }
 
 func (s *shrinker) tasks() {
