@@ -488,5 +488,12 @@ func spareBugs() []plant.Bug {
 			Name: "doubtSpare", Test: "TestDoubtOfWhatIsSpare",
 			Old: "\tvar first *Use\n", New: "\tif MUTANT && r.doubts() != nil {\n\t\treturn\n\t}\n\tvar first *Use\n",
 		},
+		{ // what such a lane guesses counts as what others went on with that waited for its parent
+			Name: "ownSpare", Test: "TestOwnGuesses",
+			Old: "\tfor ; l != nil; before, joined, l = int(l.forkedAt), int(l.parentJoined), l.parent {\n",
+			New: "\tfor ; l != nil; before, joined, l = int(l.forkedAt), int(l.parentJoined), l.parent {\n" +
+				"\t\tfor _, j := range l.joined[:joined] {\n\t\t\tif MUTANT && covers(j.id, o.lane.id) {\n" +
+				"\t\t\t\treturn true\n\t\t\t}\n\t\t}\n",
+		},
 	}
 }
