@@ -168,7 +168,7 @@ func combined[T any](
 		lanes = append(lanes, f.f.computed...)
 	}
 	c.out = newFuture(c.members[len(futures)-1].ctx, equal)
-	c.out.computed = lanes
+	c.out.computed, c.out.members = lanes, c.members
 	c.out.run, c.out.owner = c.members[0].run, c.members[0].owner
 	c.out.name = "(" + strings.Join(names, ",") + ")"
 	foreign := func(m *future) bool { return m.run != c.out.run }

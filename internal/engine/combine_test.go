@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // TestAllMembersPanic: a combination of which no member returns ends with their panic.
@@ -150,4 +152,76 @@ func TestWithdrawnByOneMember(t *testing.T) {
 	members[2].f.withdraw(2)
 	members[0].f.predict(4)
 	expect("+1 -1 +2 -2 +4")
+}
+
+// TestGuessesOfWhatIsSpare: a task does not wait for what is guessed in a goroutine that a
+// combination did without, however its runs stand on it.
+func TestGuessesOfWhatIsSpare(t *testing.T) {
+	for name, tt := range map[string]struct {
+		code func(ctx context.Context, p *player, guess func(ctx context.Context, id string, delay time.Duration))
+		want time.Duration
+	}{
+		// The replay's function returns before the goroutine comes to the guess that it is to take.
+		"yet to be taken": {func(ctx context.Context, p *player, guess func(context.Context, string, time.Duration)) {
+			_, _ = Any(
+				Go(ctx, func(ctx context.Context) (int, error) {
+					time.Sleep(ms)
+					guess(ctx, "long", time.Second)
+					return p.get(ctx, "after", 1, 1)
+				}),
+				Go(ctx, func(ctx context.Context) (int, error) {
+					_, err := p.get(ctx, "before", 0, 1)
+					guess(ctx, "wrong", 20*ms)
+					return 1, err
+				}),
+			).Wait(ctx)
+		}, 25 * ms},
+		// One that was told what was guessed goes on where plain code, and a doubter, do not.
+		"handed on": {func(ctx context.Context, p *player, guess func(context.Context, string, time.Duration)) {
+			var told atomic.Bool
+			_, _ = Any(p.future(ctx, "a", 0, 1, ""), Go(ctx, func(ctx context.Context) (int, error) {
+				guess(ctx, "wrong", time.Second)
+				told.Store(true)
+				return 1, nil
+			})).Wait(ctx)
+			_, _ = p.put(ctx, "x")
+			if told.Load() {
+				_, _ = p.get(ctx, "b", 1, 1)
+			}
+		}, 15 * ms},
+		// Code may have cancelled a call on that guess, and then a combination of it is open.
+		"beside what is cancelled": {func(
+			ctx context.Context, p *player, guess func(context.Context, string, time.Duration),
+		) {
+			inner, cancel := context.WithCancel(ctx)
+			Any(p.future(inner, "b", 1, 1, ""))
+			_, _ = Any(p.future(ctx, "a", 0, 1, ""), Go(ctx, func(ctx context.Context) (int, error) {
+				guess(ctx, "long", time.Second)
+				return 1, nil
+			})).Wait(ctx)
+			cancel()
+		}, 5 * ms},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := &player{t, newWorld(10 * ms), testCallSites(t), [3]time.Duration{5 * ms, time.Second}}
+				guess := func(ctx context.Context, id string, delay time.Duration) {
+					value := 1
+					if id == "wrong" {
+						value = 2
+					}
+					_, _ = perform(Predicting(ctx, value), read(p.s.get, id, delay, val(1)))
+				}
+				start := time.Now()
+				_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
+					tt.code(ctx, p, guess)
+					return 0, nil
+				})
+				if took := time.Since(start); err != nil || took > tt.want+patience {
+					t.Errorf("took %v, %v; want %v", took, err, tt.want)
+				}
+				time.Sleep(2 * time.Second)
+			})
+		})
+	}
 }

@@ -100,8 +100,8 @@ func (t *task) mayWait(u *spectree.Use) {
 		return
 	}
 	o := overtaken{use: u, own: u.Own()}
-	o.begins()
 	t.mayDoubt()
+	t.doubts.begins(&o)
 	t.doubts.held = append(t.doubts.held, o)
 	t.doubtLater()
 }
@@ -137,10 +137,15 @@ func (t *task) seeHeldUp() {
 	t.doubts.held = slices.DeleteFunc(t.doubts.held, func(h overtaken) bool { return h.next.IsZero() && !h.waits() })
 	for i := range t.doubts.held {
 		h := &t.doubts.held[i]
-		if h.use == nil && h.next.IsZero() && h.lane.HeldUp() || h.use != nil && h.comesOnlyNow() {
-			h.begins()
-			t.doubtLater()
+		switch {
+		case h.use == nil && h.next.IsZero() && h.lane.HeldUp():
+			t.doubts.begins(h)
+		case h.use != nil && h.comesOnlyNow():
+			h.begins(time.Now())
+		default:
+			continue
 		}
+		t.doubtLater()
 	}
 }
 
@@ -153,10 +158,28 @@ func (o *overtaken) comesOnlyNow() bool {
 	return open > 0 && len(o.own) == 0
 }
 
-// begins notes that the wait begins.
-func (o *overtaken) begins() {
-	o.made = time.Now()
-	o.next = o.made.Add(patience)
+// begins notes that the wait begins, or began: where a run that is discarded waited in the same
+// place, plain code came there by then, and what others guessed wrong makes it no later.
+func (d *doubts) begins(o *overtaken) {
+	made := time.Now()
+	if i := slices.IndexFunc(d.held, o.takesOver); i >= 0 {
+		made = d.held[i].made
+	}
+	o.begins(made)
+}
+
+func (o *overtaken) begins(made time.Time) { o.made, o.next = made, made.Add(patience) }
+
+// takesOver reports whether a discarded run waited where the other one waits.
+func (o *overtaken) takesOver(h overtaken) bool {
+	switch {
+	case h.next.IsZero() || (o.use == nil) != (h.use == nil):
+		return false
+	case o.use == nil:
+		return h.lane.Run().Discarded() && h.lane.ID() == o.lane.ID()
+	}
+	a, b := h.use.Call, o.use.Call
+	return h.use.Run.Discarded() && a.Lane() == b.Lane() && a.Op() == b.Op() && a.Occurrence() == b.Occurrence()
 }
 
 // mayCancel reports whether ctx may end before the run's own context does.

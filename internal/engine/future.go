@@ -61,6 +61,7 @@ type future struct {
 	name string          // within the run: the same in each run
 	// computed are the lanes of the run whose code computes it.
 	computed []string
+	members  []*future // of a combination
 	equal    func(prediction, actual any) bool
 	ready    chan struct{}
 

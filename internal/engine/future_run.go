@@ -93,18 +93,21 @@ func (r *run) didWithout(some bool) {
 	}
 }
 
-// needed reports whether the run has to wait for the future: it is not settled, and
-// is no part of what a combination did without. So one is needed that nobody ever waited
-// for: its effects are the function's. As long as a guess at it counts, the run is not firm.
+// needed reports whether the run has to wait for the future: code computes it, and it is no part of
+// what a combination did without. So one is needed that nobody ever waited for: its effects are the
+// function's. As long as a guess at it counts, the run is not firm.
 func (f *future) needed() bool {
 	f.mu.Lock()
-	settled := f.settled
 	spare := f.lost || f.waiting > 0 // by others, which are needed or not
 	f.mu.Unlock()
-	return !settled && !spare && !f.owner.isLost()
+	return f.computing() && !spare && !f.owner.isLost()
 }
 
-func (f *future) computing() bool { return f.gone != nil && !isClosed(f.ready) }
+// computing reports whether code of the run still computes the future, or what it combines. A
+// combination of what has ended may be open all the same, until guesses are known: see completed.
+func (f *future) computing() bool {
+	return !isClosed(f.ready) && (f.gone != nil || slices.ContainsFunc(f.members, (*future).computing))
+}
 
 // spare reports whether the run may do without what the lane computes.
 func spare(l *spectree.Lane) bool { return l.Data.(*lane).future.isLost() }

@@ -293,3 +293,36 @@ func TestHandlersAreNotHeldUp(t *testing.T) {
 		_ = h.Finish()
 	})
 }
+
+// TestHeldUpOnce: other goroutines guess wrong one after the other. What waits for that waits for
+// so long in all, not for so long each time.
+func TestHeldUpOnce(t *testing.T) {
+	test := func(goesOn func(ctx context.Context, p *player) error) func(*testing.T) {
+		return func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := &player{t, newWorld(20 * ms), testCallSites(t), [3]time.Duration{}}
+				start := time.Now()
+				_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
+					for i := range 5 {
+						delay := time.Duration(i+1) * patience * 3 / 4
+						Go(ctx, func(ctx context.Context) (int, error) {
+							return perform(Predicting(ctx, 2), read(p.s.get, fmt.Sprint("a", i), delay, val(1)))
+						})
+					}
+					time.Sleep(ms / 2) // until they have guessed
+					return 0, goesOn(ctx, p)
+				})
+				if took := time.Since(start); err != nil || took > ms+20*ms+patience {
+					t.Errorf("took %v, %v; want little more than 20ms", took, err)
+				}
+				time.Sleep(time.Second)
+			})
+		}
+	}
+	t.Run("write", test(func(ctx context.Context, p *player) error { _, err := p.put(ctx, "x"); return err }))
+	t.Run("barrier", test(func(ctx context.Context, _ *player) error {
+		err := Barrier(ctx)
+		time.Sleep(20 * ms)
+		return err
+	}))
+}

@@ -48,8 +48,8 @@ func futurePlants() []plant {
 	return []plant{
 		{
 			name: "futures that nobody waits for are given up", sketch: "futures that nobody waits for", dir: "internal/engine",
-			old: "\treturn !settled && !spare && !f.owner.isLost()\n",
-			new: "\treturn !settled && !MUTANT && !spare && !f.owner.isLost()\n",
+			old: "\treturn f.computing() && !spare && !f.owner.isLost()\n",
+			new: "\treturn f.computing() && !MUTANT && !spare && !f.owner.isLost()\n",
 		}, {
 			name: "writes of a future that was not needed are given up", sketch: "writes that Any does without",
 			dir: "internal/engine",

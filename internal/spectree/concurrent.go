@@ -12,13 +12,16 @@ import (
 
 // Firm reports whether the run stands on no guess of its own. Then the run takes
 // no predictions any more: if its caller is right, no other run can be. If not, a
-// Firm action follows once it stands on fewer.
+// Firm action follows once it stands on fewer. It is asked once none but spare lanes
+// go on.
 //
 // Plain code does not wait for lanes that are spare, and so for nothing that they guess. Once the
-// run stands on nothing else, it is replayed without these guesses: there the lanes wait
-// themselves.
+// run stands on nothing else, it does without these guesses: there the lanes wait themselves.
 func (t *Tree) Firm(r *Run, spare func(*Lane) bool) bool {
-	if r.discarded || t.over || r.open > 0 && t.forgoSpare(r, spare) {
+	if r.open > 0 && !r.discarded && !t.over {
+		t.forgoSpare(r, spare)
+	}
+	if r.discarded || t.over {
 		return false
 	}
 	r.settling = r.open > 0
@@ -26,18 +29,25 @@ func (t *Tree) Firm(r *Run, spare func(*Lane) bool) bool {
 	return !r.settling
 }
 
-// forgoSpare replays the run without the guesses of spare lanes if it stands on nothing else, and
-// reports whether it does.
-func (t *Tree) forgoSpare(r *Run, spare func(*Lane) bool) bool {
-	if len(r.path) > 0 {
-		return false
-	}
+// forgoSpare has the run do without the guesses of spare lanes if it stands on nothing else. What
+// it was to assume for calls that it has yet to make it forgets, for these lanes would make them.
+// If it doubts something, it was right: it came to its end without. Guesses that it took have it
+// replayed.
+func (t *Tree) forgoSpare(r *Run, spare func(*Lane) bool) {
 	var first *Use
 	for u := range r.guessed() {
 		if !spare(u.lane) {
-			return false
+			return
 		}
 		first = u
+	}
+	for _, ch := range r.path {
+		ch.call.spec.NoPrediction = true
+	}
+	t.prefer(r)
+	t.forgoPath(r)
+	if r.discarded || first == nil {
+		return
 	}
 	for u := range r.guessed() {
 		if u.Call.spec.Local {
@@ -47,7 +57,6 @@ func (t *Tree) forgoSpare(r *Run, spare func(*Lane) bool) bool {
 		}
 	}
 	t.replace([]loss{{r, first.index}}, first.Call)
-	return true
 }
 
 // settledRun tells that the run stands on fewer guesses.

@@ -54,6 +54,52 @@ func TestGuessesOfSpareLanes(t *testing.T) {
 	s.answers(s.read(s.lane(2), "a", 0), 0)
 }
 
+// TestAssumedForSpareLanes: what a run was to assume for calls that only spare lanes have yet to
+// make it forgets once it stands on nothing else. These lanes wait, in its replay as well.
+func TestAssumedForSpareLanes(t *testing.T) {
+	all := func(*Lane) bool { return true }
+	replayed := func() (s *scenario, spare *Lane) { // run 2 is to assume something for b and c
+		s = play(t, replayable)
+		spare = s.Fork(s.lane(1))
+		s.read(spare, "b", 1)
+		s.read(spare, "c", 1)
+		s.Answered(s.read(s.lane(1), "a", 1).Call, Actual)
+		s.skip()
+		return s, s.Fork(s.lane(2))
+	}
+	s, spare := replayed()
+	if !s.Firm(s.run(2), all) {
+		t.Error("it is not firm because of guesses that it has not taken")
+	}
+	s.answers(s.read(spare, "b", 1), Waiting)
+	s.skip()
+
+	s, spare = replayed()
+	s.answers(s.read(spare, "b", 1), 0)
+	if s.Firm(s.run(2), all) {
+		t.Error("it is firm in spite of a guess")
+	}
+	s.want("adopt run 2 call 1", "discard run 2 call 1", "start run 3")
+	spare = s.Fork(s.lane(3))
+	s.answers(s.read(spare, "b", 1), Waiting)
+	s.answers(s.read(spare, "c", 1), Waiting)
+	s.skip()
+}
+
+// TestDoubtOfWhatIsSpare: a doubter that comes to its end while a spare lane waits for the call was
+// right to doubt.
+func TestDoubtOfWhatIsSpare(t *testing.T) {
+	s := play(t, replayable)
+	a := s.read(s.Fork(s.lane(1)), "a", 1)
+	s.Doubt([]*Use{a})
+	s.skip()
+	s.answers(s.read(s.Fork(s.lane(2)), "a", 1), Waiting)
+	if !s.Firm(s.run(2), func(*Lane) bool { return true }) {
+		t.Error("it waits for what it doubts")
+	}
+	s.want("adopt run 2 call 1", "discard run 1")
+}
+
 // TestKnown: what a lane has come to is known once all guesses are that were made since it was
 // forked, those of lanes included that it waited for, whatever is guessed elsewhere.
 func TestKnown(t *testing.T) {

@@ -179,7 +179,7 @@ func (u *Use) Own() (own []*Use) {
 func (l *Lane) cameTo(o *Use, before, joined int) bool {
 	for ; l != nil; before, joined, l = int(l.forkedAt), int(l.parentJoined), l.parent {
 		if o.lane == l && o.index < before && !l.mixed ||
-			slices.ContainsFunc(l.joined[:joined], func(j *Lane) bool { return covers(j.id, o.lane.id) }) {
+			o.lane.isBehind(l.joined[:joined], make(map[*Lane]bool)) {
 			return true
 		}
 	}

@@ -299,3 +299,25 @@ func TestReadInASharedLane(t *testing.T) {
 		}
 	}
 }
+
+// TestOwnGuesses: what a lane's code went on with are its guesses, and those of lanes that it
+// waited for, or that these waited for. What these started besides goes on by itself.
+func TestOwnGuesses(t *testing.T) {
+	for _, joined := range []bool{false, true} {
+		s := play(t, replayable)
+		child := s.Fork(s.lane(1))
+		grandchild := s.Fork(child)
+		want := 2
+		s.read(s.lane(1), "a", 1)
+		s.read(child, "b", 1)
+		s.read(grandchild, "c", 1)
+		if joined {
+			s.Join(child, grandchild)
+			want = 3
+		}
+		s.Join(s.lane(1), child)
+		if own := s.write(s.lane(1), "w", Immediate, 0).Own(); len(own) != want {
+			t.Errorf("joined: %v: it has %d guesses of its own, want %d", joined, len(own), want)
+		}
+	}
+}

@@ -15,7 +15,7 @@ const dir = "internal/spectree"
 func Bugs() []plant.Bug {
 	bugs := slices.Concat(
 		guessesBugs(), samenessBugs(), namesBugs(), readsBugs(), sendingBugs(), orderBugs(), lanesBugs(), givingUpBugs(),
-		pathBugs(), leftOutBugs(),
+		pathBugs(), leftOutBugs(), spareBugs(),
 	)
 	for i := range bugs {
 		bugs[i].Dir = dir
@@ -282,11 +282,6 @@ func givingUpBugs() []plant.Bug {
 			Old: "\t\tif !slices.Contains(known, choice{u.Call, u.answer}) {\n",
 			New: "\t\tif !slices.Contains(known, choice{u.Call, u.answer}) && !MUTANT {\n",
 		},
-		{ // a run waits for guesses of lanes that it does without
-			Name: "waitForSpare", Test: "TestGuessesOfSpareLanes",
-			Old: "\t\tif !spare(u.lane) {\n\t\t\treturn false\n",
-			New: "\t\tif !spare(u.lane) || MUTANT {\n\t\t\treturn false\n",
-		},
 		{ // what stands on a guess counts as what a lane came to
 			Name: "countGuesses", Test: "TestKnown",
 			Old: "u := g.call.useOf(l.run); u.index >= int(l.forkedAt) {",
@@ -468,6 +463,37 @@ func leftOutBugs() []plant.Bug {
 		{ // in a lane that goroutines share runs are started for reads that are under way
 			Name: "hurryShared", Test: "TestReadInASharedLane",
 			Old: "u.mixed && c.send == unsent\n", New: "u.mixed && (MUTANT || c.send == unsent)\n",
+		},
+	}
+}
+
+// spareBugs are about lanes that a run does without.
+func spareBugs() []plant.Bug {
+	return []plant.Bug{
+		{ // a run waits for guesses of lanes that it does without
+			Name: "waitForSpare", Test: "TestGuessesOfSpareLanes",
+			Old: "\t\tif !spare(u.lane) {\n\t\t\treturn\n",
+			New: "\t\tif !spare(u.lane) || MUTANT {\n\t\t\treturn\n",
+		},
+		{ // it waits for those that these lanes have yet to take
+			Name: "assumeForSpare", Test: "TestAssumedForSpareLanes",
+			Old: "\tt.prefer(r)\n\tt.forgoPath(r)\n",
+			New: "\tt.prefer(r)\n\tif !MUTANT {\n\t\tt.forgoPath(r)\n\t}\n",
+		},
+		{ // these lanes take them in its replay
+			Name: "guessAgain", Test: "TestAssumedForSpareLanes",
+			Old: "\t\tch.call.spec.NoPrediction = true\n", New: "\t\tch.call.spec.NoPrediction = !MUTANT\n",
+		},
+		{ // a doubter waits for what it doubts in such a lane
+			Name: "doubtSpare", Test: "TestDoubtOfWhatIsSpare",
+			Old: "\tvar first *Use\n", New: "\tif MUTANT && r.doubts() != nil {\n\t\treturn\n\t}\n\tvar first *Use\n",
+		},
+		{ // what such a lane guesses counts as what others went on with that waited for its parent
+			Name: "ownSpare", Test: "TestOwnGuesses",
+			Old: "\tfor ; l != nil; before, joined, l = int(l.forkedAt), int(l.parentJoined), l.parent {\n",
+			New: "\tfor ; l != nil; before, joined, l = int(l.forkedAt), int(l.parentJoined), l.parent {\n" +
+				"\t\tfor _, j := range l.joined[:joined] {\n\t\t\tif MUTANT && covers(j.id, o.lane.id) {\n" +
+				"\t\t\t\treturn true\n\t\t\t}\n\t\t}\n",
 		},
 	}
 }
