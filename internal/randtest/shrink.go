@@ -45,8 +45,8 @@ func (s *shrinker) try(c *Scenario) bool {
 	return false
 }
 
-// crashes reports whether a goroutine of the code's own comes to a trap: plain Go code would end the
-// process there, whatever Foresay does. Programs have traps where it contains panics.
+// crashes reports whether a goroutine of the code's own comes to a trap: plain Go code would end
+// the process there, whatever Foresay does. Programs have traps where it contains panics.
 func (sc *Scenario) crashes() bool {
 	return slices.ContainsFunc(sc.tasks, func(t *task) bool {
 		return slices.ContainsFunc(t.links, func(l []*step) bool { return slices.ContainsFunc(l, (*step).crashes) })

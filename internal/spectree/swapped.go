@@ -35,8 +35,8 @@ func (t *Tree) counterpart(l *Lane, k key, effect Effect) *Call {
 	}
 	for _, c := range calls {
 		if c.spec.Op != k.op || c.key.occ != k.occ || c.key.variant != k.variant || c.key.lane == l.id || c.spec.Once ||
-			c.spec.Effect == None != (effect == None) || effect == None && c.ended {
-			continue // the end of another one's context is no answer
+			c.spec.Effect == None != (effect == None) || effect == None && (c.ended || !c.answered) {
+			continue // it ended, or may end, with another one's context
 		}
 		u := c.right
 		if u == nil || !c.Confirmed() || l.run.made(c) || t.astray(c, l.run) {

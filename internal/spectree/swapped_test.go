@@ -151,21 +151,28 @@ func TestSwappedReads(t *testing.T) {
 	}
 }
 
-// TestSwappedReadThatEnded checks that a lane gets no read that another one's context had ended.
+// TestSwappedReadThatEnded checks that a lane gets no read that another one's context has ended, or
+// may still end.
 func TestSwappedReadThatEnded(t *testing.T) {
-	s := play(t, replayable)
-	s.Shared(s.lane(1))
-	s.Fork(s.lane(1))
-	other := s.Fork(s.lane(1))
-	r := s.read(other, "r", 0)
-	s.Ended(r.Call)
-	s.Answered(r.Call, Actual)
-	s.Answered(s.write(other, "w", Immediate, 0).Call, Actual)
-	s.Answered(s.read(s.lane(1), "guess", 1).Call, Actual)
-	if u := s.read(s.Fork(s.lane(2)), "r", 0); u.Call == r.Call {
-		t.Error("the reading is that of another lane")
+	for _, open := range []bool{false, true} {
+		s := play(t, replayable)
+		s.Shared(s.lane(1))
+		other := s.Fork(s.lane(1))
+		w := s.write(s.Fork(s.lane(1)), "w", Immediate, 0)
+		r := s.read(other, "r", 0)
+		guess := s.read(s.lane(1), "guess", 1)
+		if !open {
+			s.Ended(r.Call)
+			s.Answered(r.Call, Actual)
+		}
+		s.Answered(w.Call, Actual)
+		s.Answered(guess.Call, Actual)
+		s.Fork(s.lane(2))
+		if u := s.read(s.Fork(s.lane(2)), "r", 0); u.Call == r.Call {
+			t.Errorf("still open: %v; the reading is that of another lane", open)
+		}
+		s.skip()
 	}
-	s.skip()
 }
 
 // TestReadsBehindOwnWrites checks that a lane whose write before was its own gets no read of

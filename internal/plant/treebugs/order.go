@@ -23,7 +23,11 @@ func namesBugs() []plant.Bug {
 		},
 		{ // a lane gets what another one was told when its context ended
 			Name: "renameEnded", Test: "TestSwappedReadThatEnded",
-			Old: "effect == None && c.ended {", New: "effect == None && c.ended && !MUTANT {",
+			Old: "effect == None && (c.ended ||", New: "effect == None && (c.ended && !MUTANT ||",
+		},
+		{ // a lane gets a call that another one still waits for
+			Name: "renameOpen", Test: "TestSwappedReadThatEnded",
+			Old: " !c.answered) {\n\t\t\tcontinue // it", New: " !c.answered && !MUTANT) {\n\t\t\tcontinue // it",
 		},
 		{ // what a lane does on a wrong guess shows whether it swapped its name
 			Name: "nameByGuesses", Test: "TestNamesOnAGuess",
