@@ -53,10 +53,23 @@ func (t *Tree) Find(l *Lane, s *CallSpec) (*Call, Certainty) {
 		return c, Doubtful
 	case t.toldSame(l, k, c) != nil:
 		return c, Doubtful
-	case (t.Overlapped(l) || !l.inStep(c)) && !t.Behind(l.run):
+	case (t.Overlapped(l) || !l.inStep(c) || t.gaveUp() && l.asked(c)) && !t.Behind(l.run):
 		return c, Doubtful
 	}
 	return c, Sure
+}
+
+// asked reports whether the lane was told something by another call than each lane was that made c,
+// in a place where both made one: runs that gave up different calls may each be right.
+func (l *Lane) asked(c *Call) bool {
+	other := func(u *Use) bool {
+		return slices.ContainsFunc(u.lane.uses[:u.lane.before(u)], func(its *Use) bool {
+			return !its.Call.spec.Local && slices.ContainsFunc(l.uses, func(mine *Use) bool {
+				return mine.Call != its.Call && mine.Call.key.place() == its.Call.key.place()
+			})
+		})
+	}
+	return other(&c.use) && !slices.ContainsFunc(c.uses, func(u *Use) bool { return !other(u) })
 }
 
 // ledBy reports whether something took effect after the call that the lane's run has yet to make:

@@ -10,6 +10,28 @@ func (s *scenario) finds(what string, l *Lane, op string, want *Call, how Certai
 	}
 }
 
+// TestCertaintyAfterAnotherCall: a replay leaves out what another run gave up, and makes a call
+// that cannot be compared anew, which tells it something else. What the other run made after its
+// own is the same call only if that can be compared.
+func TestCertaintyAfterAnotherCall(t *testing.T) {
+	for _, variant := range []int{0, 1} {
+		s := play(t, replayable)
+		l := s.lane(1)
+		s.Drop(s.read(l, "left", 0), false)
+		s.Answered(s.read(l, "a", 0).Call, Actual)
+		x := s.read(l, "x", 0)
+		s.Answered(x.Call, Actual)
+		s.Answered(s.read(l, "guess", 1).Call, Actual)
+		l = s.lane(2)
+		s.Skip(l, &CallSpec{Op: "left"})
+		if a := s.Call(l, &CallSpec{Op: "a", Variant: variant}); variant > 0 {
+			s.Answered(a.Call, Actual)
+		}
+		s.finds("after the call", l, "x", x.Call, []Certainty{Sure, Doubtful}[variant])
+		s.skip()
+	}
+}
+
 // TestCertainty: a lane is sure to make a call that one of another run made in its place
 // if it has made the same calls before, and none of them overlapped: else it may be that
 // of another goroutine on the same context. A run that has yet to make what took effect

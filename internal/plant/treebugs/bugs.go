@@ -141,7 +141,11 @@ func samenessBugs() []plant.Bug {
 		},
 		{ // what goroutines that share a lane make in one place is the same call
 			Name: "trustPlaces", Test: "TestCertainty",
-			Old: "!l.inStep(c)) && !t.Behind(l.run):\n", New: "!l.inStep(c)) && !t.Behind(l.run) && !MUTANT:\n",
+			Old: "case (t.Overlapped(l) || !l.inStep(c) ||", New: "case ((t.Overlapped(l) || !l.inStep(c)) && !MUTANT ||",
+		},
+		{ // a lane that left a call out was told the same, whatever calls it made instead
+			Name: "trustAnswers", Test: "TestCertaintyAfterAnotherCall",
+			Old: "t.gaveUp() && l.asked(c))", New: "t.gaveUp() && l.asked(c) && !MUTANT)",
 		},
 		{ // a read is found after other effects whatever relatives of its lane guessed
 			Name: "trustReads", Test: "TestReadBesideAGuess",
