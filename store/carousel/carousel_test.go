@@ -46,3 +46,11 @@ func subject(mode variant) storetest.Subject {
 func TestConformance(t *testing.T) {
 	modes(t, func(t *testing.T, mode variant) { storetest.Conformance(t, subject(mode), 100) })
 }
+
+func TestPrograms(t *testing.T) {
+	modes(t, func(t *testing.T, mode variant) { storetest.Programs(t, subject(mode), 40) })
+}
+
+func TestCrashInEachWrite(t *testing.T) {
+	modes(t, func(t *testing.T, mode variant) { storetest.CrashInEachWrite(t, subject(mode)) })
+}

@@ -42,6 +42,10 @@ func subject() storetest.Subject {
 // TestConformance plays 60 seeds under faults, or a fifth of them.
 func TestConformance(t *testing.T) { storetest.Conformance(t, subject(), 60) }
 
+func TestPrograms(t *testing.T) { storetest.Programs(t, subject(), 40) }
+
+func TestCrashInEachWrite(t *testing.T) { storetest.CrashInEachWrite(t, subject()) }
+
 // TestScenarios has the protocol talk: testdata/scenarios, which are there to be read.
 func TestScenarios(t *testing.T) {
 	names := [...]string{prepared: "prepared", committed: "committed", aborted: "aborted", forgotten: "forgotten"}

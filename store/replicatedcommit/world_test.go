@@ -118,4 +118,8 @@ func TestScenarios(t *testing.T) {
 // TestConformance plays 200 seeds under faults, or a fifth of them.
 func TestConformance(t *testing.T) { storetest.Conformance(t, subject(0), 200) }
 
+func TestPrograms(t *testing.T) { storetest.Programs(t, subject(0), 40) }
+
+func TestCrashInEachWrite(t *testing.T) { storetest.CrashInEachWrite(t, subject(0)) }
+
 func TestMain(m *testing.M) { os.Exit(heap.RunTests(m)) }

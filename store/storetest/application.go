@@ -60,6 +60,11 @@ func (a *Application) Next() {
 		a.begin()
 		return
 	}
+	if w.Scenario.Bank {
+		a.nextTransfer()
+		a.begin()
+		return
+	}
 	for _, k := range w.Rand.Perm(w.Scenario.Keys)[:min(n, w.Scenario.Keys)] {
 		o := op{key: store.Key(fmt.Sprintf("k%d", k)), read: true}
 		if !readOnly {
@@ -179,6 +184,8 @@ func (a *Application) step() {
 			value := fmt.Appendf(nil, "%d.%s", a.number, o.key)
 			if w.Scenario.Appends {
 				value = fmt.Appendf(slices.Clone(a.seen[o.key].Bytes), " %d", a.number)
+			} else if w.Scenario.Bank {
+				value = a.moved(o.key)
 			}
 			a.buffer.Put(o.key, value)
 		}
@@ -250,6 +257,9 @@ func (a *Application) done(m store.Done) {
 	case store.Committed:
 		a.log.Commit(now)
 		a.remember(m.Txn)
+		if w.Scenario.Bank && a.onlyReads() && w.Err == nil {
+			w.Err = w.audit(a.seen)
+		}
 		for _, x := range m.Txn.Writes {
 			w.told[x.Key] = append(w.told[x.Key], toldWrite{m.Txn.ID, now})
 			if w.Scenario.Appends {

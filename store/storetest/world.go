@@ -103,6 +103,7 @@ type Scenario struct {
 	Replaces     bool // there is a site more, and a member of each shard is replaced by its (Protocol.Leads)
 	ByArrival    bool // requests are handled in the order in which they should have arrived (Protocol.Orders)
 	Ring         bool // client i reads key i and writes the next one
+	Bank         bool // keys are accounts: clients move money between two, or look at all
 	CheckEvery   int  // as in sim.Config; 0 is 3
 	// Offset is how far clocks are apart at most. They move all the time, and Config.MaxOffset is
 	// that. 0: they are right.
