@@ -159,6 +159,10 @@ func recoveryPlants() []plant.Bug {
 			New:   "\tif !MUTANT {\n\t\tenv.Put(listKey(p.Part), pendingLayout.Encode(p))\n\t}\n",
 		},
 		{
+			Name: "a list counts for which nobody has asked", Test: "TestListOfNoRecovery",
+			Old: "s.list.recovering == 0 || m.Term", New: "s.list.recovering == 0 && !MUTANT || m.Term",
+		},
+		{
 			Name: "C7: a new leader asks nobody", Test: "TestScenarios/fast/5-recovery",
 			Tests: []string{"TestAttacksNotice/12"},
 			Old:   "\tif s.fast {\n\t\ts.list.current = true\n",

@@ -101,6 +101,11 @@ func errataPlants() []plant.Bug {
 			New:  "\tout.Settled = !g.Ask.Nearest && (!out.Pending || MUTANT)\n",
 		},
 		{
+			Name: "a transaction may be before all times", Test: "TestNoTime",
+			Old: "\tif !ok || !s.fits(m.Shards) || m.ID.Time == 0 {\n",
+			New: "\tif !ok || !s.fits(m.Shards) || m.ID.Time == 0 && !MUTANT {\n",
+		},
+		{
 			Name: "locks are lost in a crash", Test: "TestSeedsNotice/swarm/1277",
 			Tests: []string{"TestTwoSitesCommitAndDie"},
 			With:  impatient,

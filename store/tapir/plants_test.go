@@ -217,6 +217,11 @@ func viewPlants() []plant.Bug {
 			New: "size > pieceBytes && len(last.Entries) > 0 && !MUTANT {",
 		},
 		{
+			Name: "a server goes to any view that it is told of", Test: "TestLastView",
+			Old: "const maxView viewNumber = 1 << 62\n",
+			New: "var maxView = map[bool]viewNumber{false: 1 << 62, true: ^viewNumber(0)}[MUTANT]\n",
+		},
+		{
 			Name: "a server in an earlier view is not told", Test: "TestStaleView",
 			Old: "\t\tenv.Send(from, viewChange{p.view}) // which it has missed\n",
 			New: "\t\tif !MUTANT {\n\t\t\tenv.Send(from, viewChange{p.view})\n\t\t}\n",
