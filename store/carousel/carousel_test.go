@@ -9,6 +9,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/kit"
 	"github.com/foresay/foresay/store/storetest"
 )
 
@@ -53,4 +54,15 @@ func TestPrograms(t *testing.T) {
 
 func TestCrashInEachWrite(t *testing.T) {
 	modes(t, func(t *testing.T, mode variant) { storetest.CrashInEachWrite(t, subject(mode)) })
+}
+
+// TestDay has servers that remember few transactions, and groups whose logs are short.
+func TestDay(t *testing.T) {
+	modes(t, func(t *testing.T, mode variant) {
+		subject := subject(mode)
+		subject.Protocol.NewServer = kit.NodeOf(func(cfg store.Config) (*server, error) {
+			return newServerOf(cfg, mode, 100, 100)
+		})
+		storetest.Day(t, subject)
+	})
 }

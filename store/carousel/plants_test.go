@@ -75,7 +75,7 @@ func votePlants() []plant.Bug {
 			Old: "ta.stored[from].At.Term > m.At.Term {", New: "ta.stored[from].At.Term > m.At.Term && !MUTANT {",
 		},
 		{
-			Name: "C9: what the client has read is not compared", Test: "TestDecide",
+			Name: "C9, C15: what the client has read is not compared", Test: "TestDecide",
 			Tests: []string{"TestBasicNotices/2", "TestPrograms/basic/bank"},
 			Old:   "if at, ok := versions[r.Key]; !ok || at != r.Version {",
 			New:   "if at, ok := versions[r.Key]; (!ok || at != r.Version) && !MUTANT {",
@@ -232,6 +232,10 @@ func endPlants() []plant.Bug {
 			Name: "C12: a coordinator forgets before all have carried it out", Test: "TestBasicNotices/17",
 			Tests: []string{"TestCrashInEachWrite"},
 			Old:   "\tif len(t.left) == 0 {\n", New: "\tif len(t.left) == 0 || MUTANT {\n",
+		},
+		{
+			Name: "ended transactions are never forgotten", Test: "TestDay/basic",
+			Old: "\tif len(m.ends) <= m.limit {\n", New: "\tif len(m.ends) <= m.limit || MUTANT {\n",
 		},
 		{
 			Name: "C12: a partition forgets how a transaction ended", Test: "TestParts",
@@ -496,7 +500,7 @@ func closedPlants() []plant.Bug {
 func stalePlants() []plant.Bug {
 	return []plant.Bug{
 		{
-			Name: "a session's floor is ignored", Test: "TestSession", Tests: []string{"TestStaleNotices/13"},
+			Name: "C3: a session's floor is ignored", Test: "TestSession", Tests: []string{"TestStaleNotices/13"},
 			Old: "\t\tfirst.ask.NotBefore = c.seen.of(m.Reads)\n",
 			New: "\t\tif !MUTANT {\n\t\t\tfirst.ask.NotBefore = c.seen.of(m.Reads)\n\t\t}\n",
 		},

@@ -9,6 +9,7 @@ import (
 	"github.com/foresay/foresay/internal/msgtext"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/kit"
 	"github.com/foresay/foresay/store/storetest"
 	"github.com/foresay/foresay/store/storetest/talk"
 )
@@ -43,6 +44,19 @@ func subject() storetest.Subject {
 func TestConformance(t *testing.T) { storetest.Conformance(t, subject(), 60) }
 
 func TestPrograms(t *testing.T) { storetest.Programs(t, subject(), 40) }
+
+// TestDay has servers that remember few transactions.
+func TestDay(t *testing.T) {
+	subject := subject()
+	subject.Protocol.NewServer = kit.NodeOf(func(cfg store.Config) (*server, error) {
+		s, err := newServer(cfg, 8)
+		if err == nil {
+			s.shard.remembers = 100
+		}
+		return s, err
+	})
+	storetest.Day(t, subject)
+}
 
 func TestCrashInEachWrite(t *testing.T) { storetest.CrashInEachWrite(t, subject()) }
 

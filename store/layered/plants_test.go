@@ -47,8 +47,8 @@ func plants() []plant.Bug {
 			New:   "\t\ts.open[t.id] = t\n\t\tif !MUTANT {\n\t\t\ts.keep(state, t)\n\t\t}\n\t} else {",
 		},
 		{
-			Name: "transactions are never forgotten", Test: "TestForgetting",
-			Old: "\tif b.next-b.first > remembered {", New: "\tif b.next-b.first > remembered && !MUTANT {",
+			Name: "transactions are never forgotten", Test: "TestForgetting", Tests: []string{"TestDay"},
+			Old: "\tif b.next-b.first > s.remembers {", New: "\tif b.next-b.first > s.remembers && !MUTANT {",
 		},
 		{
 			Name: "a shard votes for what it may have forgotten", Test: "TestForgetting",

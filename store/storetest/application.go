@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -294,7 +295,9 @@ func (a *Application) note(t store.Txn) {
 
 func (a *Application) end() {
 	a.Busy = false
-	a.world.Sim.After(time.Duration(a.world.Rand.IntN(100))*time.Millisecond, a.Next)
+	w := a.world
+	w.Sim.After(time.Duration(w.Rand.IntN(int(cmp.Or(w.Scenario.Pause, 100*time.Millisecond)/time.Millisecond)))*
+		time.Millisecond, a.Next)
 }
 
 // Stop ends what an application waits for, as its node is about to stop, and returns the

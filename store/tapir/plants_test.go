@@ -79,6 +79,11 @@ func choicePlants() []plant.Bug {
 			Old: "\tcase first && own >= p.fast:\n", New: "\tcase first && (own >= p.fast || MUTANT && own >= p.slow):\n",
 		},
 		{
+			Name: "T3: a majority's yes outweighs a refusal", Test: "TestChoose",
+			Old: "\t\treturn p.result(yes >= p.slow && !stale, goAccept)\n",
+			New: "\t\treturn p.result(yes >= p.slow && (!stale || MUTANT), goAccept)\n",
+		},
+		{
 			Name: "votes for other ballots make a fast quorum", Test: "TestChoose",
 			Old: "\t\t\tif yes++; a.VotedAt == b {\n", New: "\t\t\tif yes++; a.VotedAt == b || MUTANT {\n",
 		},
@@ -268,7 +273,11 @@ func durablePlants() []plant.Bug {
 func endPlants() []plant.Bug {
 	return []plant.Bug{
 		{
-			Name: "nobody finishes what a coordinator has left", Test: "TestTermination",
+			Name: "T2: who missed the prepare does not take what a commit carries", Test: "TestCommitCarriesItsPart",
+			Old: "\tif s.take(env, r, m.Has, m.Part); m.Commit", New: "\tif s.take(env, r, m.Has && !MUTANT, m.Part); m.Commit",
+		},
+		{
+			Name: "nobody finishes what a coordinator has left", Test: "TestTermination", Tests: []string{"TestDay"},
 			Old: "\t\tr.since = env.Now\n\t\tr.tries++\n",
 			New: "\t\tif MUTANT {\n\t\t\tcontinue\n\t\t}\n\t\tr.since = env.Now\n\t\tr.tries++\n",
 		},

@@ -50,6 +50,8 @@ func TestConformance(t *testing.T) { storetest.Conformance(t, subject(), 100) }
 
 func TestPrograms(t *testing.T) { storetest.Programs(t, subject(), 40) }
 
+func TestDay(t *testing.T) { storetest.Day(t, subject()) }
+
 func TestCrashInEachWrite(t *testing.T) { storetest.CrashInEachWrite(t, subject()) }
 
 // TestScenarios has the protocol talk: testdata/scenarios, which are there to be read.
