@@ -106,6 +106,10 @@ func errataPlants() []plant.Bug {
 			New: "\tif !ok || !s.fits(m.Shards) || m.ID.Time == 0 && !MUTANT {\n",
 		},
 		{
+			Name: "transactions are never forgotten", Test: "TestDay",
+			Old: "\tdelete(s.txns, id)\n", New: "\tif !MUTANT {\n\t\tdelete(s.txns, id)\n\t}\n",
+		},
+		{
 			Name: "locks are lost in a crash", Test: "TestSeedsNotice/swarm/1277",
 			Tests: []string{"TestTwoSitesCommitAndDie"},
 			With:  impatient,
