@@ -43,9 +43,9 @@ func subject(mode variant) storetest.Subject {
 	}
 }
 
-// TestConformance plays seeds of each mode under faults.
+// TestConformance plays 500 seeds of each mode under faults, or a fifth of them.
 func TestConformance(t *testing.T) {
-	modes(t, func(t *testing.T, mode variant) { storetest.Conformance(t, subject(mode), 100) })
+	modes(t, func(t *testing.T, mode variant) { storetest.Conformance(t, subject(mode), 500) })
 }
 
 func TestPrograms(t *testing.T) {

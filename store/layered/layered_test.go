@@ -40,8 +40,8 @@ func subject() storetest.Subject {
 	}
 }
 
-// TestConformance plays 60 seeds under faults, or a fifth of them.
-func TestConformance(t *testing.T) { storetest.Conformance(t, subject(), 60) }
+// TestConformance plays 500 seeds under faults, or a fifth of them.
+func TestConformance(t *testing.T) { storetest.Conformance(t, subject(), 500) }
 
 func TestPrograms(t *testing.T) { storetest.Programs(t, subject(), 40) }
 
