@@ -76,7 +76,8 @@ func carouselContention() bench.Experiment {
 		"Retwis on Carousel's five sites with keys of different skew, by protocol; and what is aborted tried again, with "+
 			"fewer clients, requests ordered by their arrival or not", "alpha", "Zipf's alpha",
 		slices.Concat(
-			protocolSystems(waiting(), plan.TAPIR, plan.CarouselBasic, plan.CarouselFast, plan.ReplicatedCommit),
+			protocolSystems(waiting(), plan.TAPIR, plan.CarouselBasic, plan.CarouselFast, plan.CarouselDirect,
+				plan.ReplicatedCommit),
 			triedAgain(fast(), false), triedAgain(fast(), true)),
 		func(o bench.Options) ([]studyPoint, error) {
 			return collect(bench.Pick(o, []float64{0.5, 0.95}, []float64{0.5, 0.65, 0.75, 0.85, 0.95}),
@@ -125,7 +126,8 @@ func carouselLocality() bench.Experiment {
 	return variation("carousel-locality",
 		"Retwis on Carousel's five sites, of whose transactions 0 to 100 % use keys that are led at their client's site, "+
 			"by protocol", "locality_percent", "transactions on keys led here (%)",
-		protocolSystems(waiting(), plan.TAPIR, plan.CarouselBasic, plan.CarouselFast, plan.ReplicatedCommit),
+		protocolSystems(waiting(), plan.Layered, plan.TAPIR, plan.CarouselBasic, plan.CarouselFast, plan.CarouselDirect,
+			plan.ReplicatedCommit),
 		func(o bench.Options) ([]studyPoint, error) {
 			return collect(bench.Pick(o, []int{0, 100}, []int{0, 25, 50, 75, 100}), func(percent int) (studyPoint, error) {
 				return varied(o, zipfAlpha, func(p *studyPoint) {
@@ -167,7 +169,7 @@ func carouselReadOnly() bench.Experiment {
 	return variation("carousel-readonly",
 		"Retwis on Carousel's five sites, its transactions that only read at each level, while clocks are up to 50 ms "+
 			"apart (max_offset is 10 ms)", "offset_ms", "clocks are apart by (ms)",
-		protocolSystems(waiting(), plan.CarouselBasic, plan.CarouselFast),
+		protocolSystems(waiting(), plan.CarouselBasic, plan.CarouselFast, plan.CarouselDirect),
 		func(o bench.Options) (points []studyPoint, err error) {
 			for _, offset := range bench.Pick(o, []int{0, 50}, []int{0, 5, 10, 20, 50}) {
 				for _, level := range []client.Level{client.Strict, client.Serializable, client.Stale(5 * time.Second)} {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/kit"
 	"github.com/foresay/foresay/store/storetest"
 )
 
@@ -42,7 +43,26 @@ func subject(mode variant) storetest.Subject {
 	}
 }
 
-// TestConformance plays seeds of each mode under faults.
+// TestConformance plays 500 seeds of each mode under faults, or a fifth of them.
 func TestConformance(t *testing.T) {
-	modes(t, func(t *testing.T, mode variant) { storetest.Conformance(t, subject(mode), 100) })
+	modes(t, func(t *testing.T, mode variant) { storetest.Conformance(t, subject(mode), 500) })
+}
+
+func TestPrograms(t *testing.T) {
+	modes(t, func(t *testing.T, mode variant) { storetest.Programs(t, subject(mode), 40) })
+}
+
+func TestCrashInEachWrite(t *testing.T) {
+	modes(t, func(t *testing.T, mode variant) { storetest.CrashInEachWrite(t, subject(mode)) })
+}
+
+// TestDay has servers that remember few transactions, and groups whose logs are short.
+func TestDay(t *testing.T) {
+	modes(t, func(t *testing.T, mode variant) {
+		subject := subject(mode)
+		subject.Protocol.NewServer = kit.NodeOf(func(cfg store.Config) (*server, error) {
+			return newServerOf(cfg, mode, 100, 100)
+		})
+		storetest.Day(t, subject)
+	})
 }

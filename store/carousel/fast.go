@@ -221,7 +221,8 @@ func (s *server) onListWanted(env *protocol.Env[store.Message], from protocol.ID
 }
 
 func (s *server) onListReply(env *protocol.Env[store.Message], from protocol.ID, m listReply) {
-	if !s.where.isMember(s.self, from) || m.Term != s.list.recovering || s.list.awaited != nil {
+	if !s.where.isMember(s.self, from) || s.list.recovering == 0 || m.Term != s.list.recovering ||
+		s.list.awaited != nil {
 		return
 	}
 	s.list.lists[from] = m.List

@@ -75,9 +75,10 @@ func votePlants() []plant.Bug {
 			Old: "ta.stored[from].At.Term > m.At.Term {", New: "ta.stored[from].At.Term > m.At.Term && !MUTANT {",
 		},
 		{
-			Name: "C9: what the client has read is not compared", Test: "TestDecide", Tests: []string{"TestBasicNotices/2"},
-			Old: "if at, ok := versions[r.Key]; !ok || at != r.Version {",
-			New: "if at, ok := versions[r.Key]; (!ok || at != r.Version) && !MUTANT {",
+			Name: "C9, C15: what the client has read is not compared", Test: "TestDecide",
+			Tests: []string{"TestBasicNotices/2", "TestPrograms/basic/bank"},
+			Old:   "if at, ok := versions[r.Key]; !ok || at != r.Version {",
+			New:   "if at, ok := versions[r.Key]; (!ok || at != r.Version) && !MUTANT {",
 		},
 		{
 			Name: "a step that is missing goes unnoticed", Test: "TestDecide",
@@ -158,6 +159,10 @@ func recoveryPlants() []plant.Bug {
 			New:   "\tif !MUTANT {\n\t\tenv.Put(listKey(p.Part), pendingLayout.Encode(p))\n\t}\n",
 		},
 		{
+			Name: "a list counts for which nobody has asked", Test: "TestListOfNoRecovery",
+			Old: "s.list.recovering == 0 || m.Term", New: "s.list.recovering == 0 && !MUTANT || m.Term",
+		},
+		{
 			Name: "C7: a new leader asks nobody", Test: "TestScenarios/fast/5-recovery",
 			Tests: []string{"TestAttacksNotice/12"},
 			Old:   "\tif s.fast {\n\t\ts.list.current = true\n",
@@ -225,7 +230,12 @@ func endPlants() []plant.Bug {
 		},
 		{
 			Name: "C12: a coordinator forgets before all have carried it out", Test: "TestBasicNotices/17",
-			Old: "\tif len(t.left) == 0 {\n", New: "\tif len(t.left) == 0 || MUTANT {\n",
+			Tests: []string{"TestCrashInEachWrite"},
+			Old:   "\tif len(t.left) == 0 {\n", New: "\tif len(t.left) == 0 || MUTANT {\n",
+		},
+		{
+			Name: "ended transactions are never forgotten", Test: "TestDay/basic",
+			Old: "\tif len(m.ends) <= m.limit {\n", New: "\tif len(m.ends) <= m.limit || MUTANT {\n",
 		},
 		{
 			Name: "C12: a partition forgets how a transaction ended", Test: "TestParts",
@@ -239,8 +249,9 @@ func endPlants() []plant.Bug {
 				"\t\t\ts.tellEnd(env, s.where.leader(ref.Shard), t.id, ref.Shard, *t.end)\n\t\t}\n\t}\n\ts.record(env, t)\n",
 		},
 		{
-			Name: "what is forgotten may begin again", Test: "TestRemembering", Tests: []string{"TestRememberingRecords"},
-			Old: "\treturn !ok && id.Time <= m.old\n", New: "\treturn !ok && id.Time <= m.old && !MUTANT\n",
+			Name: "what is forgotten may begin again", Test: "TestRemembering",
+			Tests: []string{"TestRememberingRecords"},
+			Old:   "\treturn !ok && id.Time <= m.old\n", New: "\treturn !ok && id.Time <= m.old && !MUTANT\n",
 		},
 		{
 			Name: "what is prepared cannot end when later ends are forgotten", Test: "TestRemembering",
@@ -489,7 +500,7 @@ func closedPlants() []plant.Bug {
 func stalePlants() []plant.Bug {
 	return []plant.Bug{
 		{
-			Name: "a session's bound is ignored", Test: "TestSession", Tests: []string{"TestStaleNotices/13"},
+			Name: "C3: a session's bound is ignored", Test: "TestSession", Tests: []string{"TestStaleNotices/13"},
 			Old: "\t\tfirst.ask.NotBefore = c.seen.of(m.Reads)\n",
 			New: "\t\tif !MUTANT {\n\t\t\tfirst.ask.NotBefore = c.seen.of(m.Reads)\n\t\t}\n",
 		},

@@ -54,6 +54,12 @@ type server struct {
 
 // newServer returns a server. The error names the field of the configuration that is wrong.
 func newServer(cfg store.Config, mode variant) (*server, error) {
+	return newServerOf(cfg, mode, 0, remembered)
+}
+
+// newServerOf returns a server, whose group keeps so many entries in its log, 0 being what package
+// smr says, and which remembers so many ended transactions.
+func newServerOf(cfg store.Config, mode variant, logEntries, remembers int) (*server, error) {
 	cfg, err := kit.FixedSites("carousel", cfg)
 	if err != nil {
 		return nil, err
@@ -63,7 +69,7 @@ func newServer(cfg store.Config, mode variant) (*server, error) {
 	if !ok {
 		return nil, fmt.Errorf("carousel: Config.ID: %d is no shard of the layout", cfg.ID)
 	}
-	s := &server{cfg: cfg, place: p, self: uint32(p.Index), fast: mode.fast(), state: newState(cfg.Applied, remembered),
+	s := &server{cfg: cfg, place: p, self: uint32(p.Index), fast: mode.fast(), state: newState(cfg.Applied, remembers),
 		where: newDirectory(cfg.Layout)}
 	s.clocks = newClocks(cfg, p.Site)
 	s.ordering, s.reserving = newOrdering(cfg), newReserving(cfg)
@@ -75,8 +81,10 @@ func newServer(cfg store.Config, mode variant) (*server, error) {
 	if mode == directMode {
 		hooks.Stored = s.stored
 	}
+	group := kit.GroupOf(cfg, p)
+	group.SnapshotEvery = logEntries
 	s.group, err = raft.NewPart(raft.PartConfig[store.Message]{
-		Group:   kit.GroupOf(cfg, p),
+		Group:   group,
 		Machine: s.state,
 		Hooks:   hooks,
 		Message: func(m smr.Message) store.Message { return grouped{m} },

@@ -51,6 +51,17 @@ func (a *alone) call(do func(*protocol.Env[store.Message])) (said []store.Messag
 	return said
 }
 
+// TestListOfNoRecovery gives a server a list that no recovery has asked for.
+func TestListOfNoRecovery(t *testing.T) {
+	a := newAlone(t)
+	for _, term := range []uint64{0, 1} {
+		a.call(func(env *protocol.Env[store.Message]) { a.Receive(env, 21, listReply{Term: term}) })
+	}
+	if n := len(a.list.lists); n > 0 {
+		t.Errorf("%d lists count", n)
+	}
+}
+
 // says fails the test if messages are not of the kinds that are wanted.
 func says(t *testing.T, what string, got []store.Message, want ...string) {
 	t.Helper()

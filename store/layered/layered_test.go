@@ -9,6 +9,7 @@ import (
 	"github.com/foresay/foresay/internal/msgtext"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/kit"
 	"github.com/foresay/foresay/store/storetest"
 	"github.com/foresay/foresay/store/storetest/talk"
 )
@@ -39,8 +40,25 @@ func subject() storetest.Subject {
 	}
 }
 
-// TestConformance plays 60 seeds under faults, or a fifth of them.
-func TestConformance(t *testing.T) { storetest.Conformance(t, subject(), 60) }
+// TestConformance plays 500 seeds under faults, or a fifth of them.
+func TestConformance(t *testing.T) { storetest.Conformance(t, subject(), 500) }
+
+func TestPrograms(t *testing.T) { storetest.Programs(t, subject(), 40) }
+
+// TestDay has servers that remember few transactions.
+func TestDay(t *testing.T) {
+	subject := subject()
+	subject.Protocol.NewServer = kit.NodeOf(func(cfg store.Config) (*server, error) {
+		s, err := newServer(cfg, 8)
+		if err == nil {
+			s.shard.remembers = 100
+		}
+		return s, err
+	})
+	storetest.Day(t, subject)
+}
+
+func TestCrashInEachWrite(t *testing.T) { storetest.CrashInEachWrite(t, subject()) }
 
 // TestScenarios has the protocol talk: testdata/scenarios, which are there to be read.
 func TestScenarios(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 func plants() []plant.Bug {
 	bugs := []plant.Bug{
 		{
-			Name: "reads are not validated", Test: "TestSeedsNotice/1",
+			Name: "reads are not validated", Test: "TestSeedsNotice/1", Tests: []string{"TestPrograms/bank"},
 			Old: "\t\tcase s.value(state, r.Key).Version != r.Version:\n",
 			New: "\t\tcase s.value(state, r.Key).Version != r.Version && !MUTANT:\n",
 		},
@@ -21,7 +21,8 @@ func plants() []plant.Bug {
 		},
 		{
 			Name: "a key that is to be written may be read", Test: "TestSeedsNotice/1",
-			Old: "\t\tcase !s.locks[r.Key].writer.IsZero():\n", New: "\t\tcase !s.locks[r.Key].writer.IsZero() && !MUTANT:\n",
+			Tests: []string{"TestPrograms/ring"},
+			Old:   "\t\tcase !s.locks[r.Key].writer.IsZero():\n", New: "\t\tcase !s.locks[r.Key].writer.IsZero() && !MUTANT:\n",
 		},
 		{
 			Name: "a version may be below the one that it replaces", Test: "TestSeedsNotice/1",
@@ -41,12 +42,13 @@ func plants() []plant.Bug {
 		},
 		{
 			Name: "a commit that others may not know is forgotten with a restart", Test: "TestForgetting",
-			Old: "\t\ts.keep(state, t)\n\t} else {",
-			New: "\t\ts.open[t.id] = t\n\t\tif !MUTANT {\n\t\t\ts.keep(state, t)\n\t\t}\n\t} else {",
+			Tests: []string{"TestCrashInEachWrite"},
+			Old:   "\t\ts.keep(state, t)\n\t} else {",
+			New:   "\t\ts.open[t.id] = t\n\t\tif !MUTANT {\n\t\t\ts.keep(state, t)\n\t\t}\n\t} else {",
 		},
 		{
-			Name: "transactions are never forgotten", Test: "TestForgetting",
-			Old: "\tif b.next-b.first > remembered {", New: "\tif b.next-b.first > remembered && !MUTANT {",
+			Name: "transactions are never forgotten", Test: "TestForgetting", Tests: []string{"TestDay"},
+			Old: "\tif b.next-b.first > s.remembers {", New: "\tif b.next-b.first > s.remembers && !MUTANT {",
 		},
 		{
 			Name: "a shard votes for what it may have forgotten", Test: "TestForgetting",

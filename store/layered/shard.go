@@ -22,8 +22,9 @@ type shard struct {
 	locks  map[store.Key]lock
 	books  books
 	// results are of the commands that were carried out since somebody took them.
-	results []result
-	applied func(store.Key, store.Value) // nil: nobody
+	results   []result
+	remembers uint64                       // as remembered says
+	applied   func(store.Key, store.Value) // nil: nobody
 }
 
 // lock is on a key that prepared transactions have read, or one has written.
@@ -46,7 +47,8 @@ type txn struct {
 }
 
 func newShard(applied func(store.Key, store.Value)) *shard {
-	return &shard{format: format(), open: map[store.TxnID]*txn{}, locks: map[store.Key]lock{}, applied: applied}
+	return &shard{format: format(), open: map[store.TxnID]*txn{}, locks: map[store.Key]lock{}, remembers: remembered,
+		applied: applied}
 }
 
 // Load implements raft.Machine.
@@ -239,7 +241,7 @@ func (s *shard) ended(state raft.State, t *txn) {
 	b := &s.books
 	state.Put(orderKey(b.next), idLayout.Encode(t.id))
 	b.next++
-	if b.next-b.first > remembered {
+	if b.next-b.first > s.remembers {
 		first, _ := state.Get(orderKey(b.first))
 		id := read(idLayout, first)
 		b.old = max(b.old, id.Time)

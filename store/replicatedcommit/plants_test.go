@@ -31,13 +31,13 @@ func errataPlants() []plant.Bug {
 		},
 		{
 			Name: "R2: reads are not validated", Test: "TestSeedsNotice/swarm/1250",
-			Tests: []string{"TestAppends"},
+			Tests: []string{"TestAppends", "TestPrograms/bank"},
 			With:  impatient,
 			Old:   "\t\tcase v.After(a.Version):\n", New: "\t\tcase v.After(a.Version) && !MUTANT:\n",
 		},
 		{
 			Name: "R2: reads are validated but not locked", Test: "TestSeedsNotice/swarm/2099",
-			Tests: []string{"TestSeedsNotice/attack/368", "TestRingOfClients"},
+			Tests: []string{"TestSeedsNotice/attack/368", "TestPrograms/writeskew"},
 			With:  impatient,
 			Old:   "\tfor _, a := range r.reads {\n\t\tl := s.lockOf(",
 			New:   "\tfor _, a := range r.reads {\n\t\tif MUTANT {\n\t\t\tbreak\n\t\t}\n\t\tl := s.lockOf(",
@@ -58,8 +58,9 @@ func errataPlants() []plant.Bug {
 		},
 		{
 			Name: "R3: who was asked may vote yes later", Test: "TestSeedsNotice/swarm/1251",
-			With: impatient,
-			Old:  "\tdefault:\n\t\tr = s.unprepared(",
+			Tests: []string{"TestCrashInEachWrite"},
+			With:  impatient,
+			Old:   "\tdefault:\n\t\tr = s.unprepared(",
 			New: "\tcase MUTANT:\n\t\tenv.Send(from, vote{ID: m.ID, State: no, Reason: store.Fenced})\n" +
 				"\t\treturn\n\tdefault:\n\t\tr = s.unprepared(",
 		},
@@ -98,6 +99,15 @@ func errataPlants() []plant.Bug {
 			With: impatient,
 			Old:  "\tout.Settled = !g.Ask.Nearest && !out.Pending\n",
 			New:  "\tout.Settled = !g.Ask.Nearest && (!out.Pending || MUTANT)\n",
+		},
+		{
+			Name: "a transaction may be before all times", Test: "TestNoTime",
+			Old: "\tif !ok || !s.fits(m.Shards) || m.ID.Time == 0 {\n",
+			New: "\tif !ok || !s.fits(m.Shards) || m.ID.Time == 0 && !MUTANT {\n",
+		},
+		{
+			Name: "transactions are never forgotten", Test: "TestDay",
+			Old: "\tdelete(s.txns, id)\n", New: "\tif !MUTANT {\n\t\tdelete(s.txns, id)\n\t}\n",
 		},
 		{
 			Name: "locks are lost in a crash", Test: "TestSeedsNotice/swarm/1277",

@@ -377,23 +377,3 @@ func TestBoundOnTransactions(t *testing.T) {
 	want(t, d, store.Committed)
 	s.settle()
 }
-
-// TestCrashAtEachWrite crashes each server in each of its first writes, with the write kept or
-// lost, while clients go on.
-func TestCrashAtEachWrite(t *testing.T) {
-	for _, id := range []protocol.ID{11, 22} {
-		for n := uint64(1); n <= 40; n++ {
-			for keep := range sim.Keep(3) {
-				w, err := newWorld(storetest.Scenario{Seed: 5, Clients: 4, Keys: 4})
-				if err != nil {
-					t.Fatal(err)
-				}
-				w.Sim.CrashInWrite(id, n, keep)
-				w.Sim.After(2*time.Second, func() { w.Sim.Restart(id) })
-				if err := w.Play(3 * time.Second); err != nil {
-					t.Fatalf("server %d, write %d, kept %d: %v", id, n, keep, err)
-				}
-			}
-		}
-	}
-}

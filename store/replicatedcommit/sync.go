@@ -240,7 +240,7 @@ func heldVersions(env *protocol.Env[message], all []keyValue) (held map[store.Ke
 
 func (s *server) validPage(m page) bool {
 	return !slices.ContainsFunc(m.Txns, func(t settledTxn) bool {
-		return t.Txn.Validate() != nil || !s.mine(t.Txn) || !s.fits(t.Shards)
+		return t.Txn.ID.Time == 0 || t.Txn.Validate() != nil || !s.mine(t.Txn) || !s.fits(t.Shards)
 	}) && !slices.ContainsFunc(m.Values, func(kv keyValue) bool {
 		return s.cfg.Layout.ShardOf(kv.Key) != s.place.Index ||
 			store.ValidAccesses(nil, []store.Write{{Key: kv.Key, Bytes: kv.Value.Bytes}}) != nil

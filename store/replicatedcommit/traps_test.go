@@ -9,7 +9,6 @@ import (
 	"github.com/foresay/foresay/internal/plant"
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/store"
-	"github.com/foresay/foresay/store/storetest"
 )
 
 // commitAndDie has two of three sites vote for a transaction, lose their power after a while, and
@@ -77,25 +76,6 @@ func TestTwoSitesCommitAndDie(t *testing.T) {
 	}
 	if acknowledged < 10 {
 		t.Errorf("%d transactions were acknowledged", acknowledged)
-	}
-}
-
-// TestRingOfClients: each of three clients reads what the one before it writes. What keeps them
-// from all committing on old values are read locks.
-func TestRingOfClients(t *testing.T) {
-	committed := 0
-	for seed := uint64(1); seed <= 5; seed++ {
-		w, err := newWorld(storetest.Scenario{Seed: seed, Clients: 3, Keys: 3, Ring: true, Faults: sim.NoFaults})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Play(10 * time.Second); err != nil {
-			t.Errorf("seed %d: %v", seed, err)
-		}
-		committed += w.Verdicts[store.Committed]
-	}
-	if committed < 100 {
-		t.Errorf("%d transactions committed", committed)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 // another would count the yes and commit. A vote that a crash could undo is the same mistake.
 func (s *server) onPrepare(env *protocol.Env[message], from protocol.ID, m prepare) {
 	t := m.Txn
-	if !s.fits(m.Shards) || t.Validate() != nil || !s.mine(t) || m.ReadOnly && !t.ReadOnly() {
+	if !s.fits(m.Shards) || t.ID.Time == 0 || t.Validate() != nil || !s.mine(t) || m.ReadOnly && !t.ReadOnly() {
 		return
 	}
 	if p, ok := s.coordinators[from]; s.isPeer(from) {
@@ -162,7 +162,7 @@ func (s *server) onUrge(env *protocol.Env[message], from protocol.ID, m urge) {
 // onAsk tells what is known. A server that has not voted yet votes no if the asker has to rely on
 // the answer (Fence): "not yet" alone could become a yes after it was told.
 func (s *server) onAsk(env *protocol.Env[message], from protocol.ID, m ask) {
-	if _, ok := s.coordinators[from]; !ok || !s.fits(m.Shards) || m.ID.IsZero() {
+	if _, ok := s.coordinators[from]; !ok || !s.fits(m.Shards) || m.ID.Time == 0 {
 		return
 	}
 	r := s.txns[m.ID]
@@ -194,7 +194,7 @@ func (s *server) onAsk(env *protocol.Env[message], from protocol.ID, m ask) {
 // this site has not copied it.
 func (s *server) onDecide(env *protocol.Env[message], from protocol.ID, m decide) {
 	p, ok := s.coordinators[from]
-	if !ok || !s.fits(m.Shards) || m.ID.IsZero() {
+	if !ok || !s.fits(m.Shards) || m.ID.Time == 0 {
 		return
 	}
 	s.decided++

@@ -115,7 +115,13 @@ func TestScenarios(t *testing.T) {
 	})
 }
 
-// TestConformance plays 200 seeds under faults, or a fifth of them.
-func TestConformance(t *testing.T) { storetest.Conformance(t, subject(0), 200) }
+// TestConformance plays 500 seeds under faults, or a fifth of them.
+func TestConformance(t *testing.T) { storetest.Conformance(t, subject(0), 500) }
+
+func TestPrograms(t *testing.T) { storetest.Programs(t, subject(0), 40) }
+
+func TestDay(t *testing.T) { storetest.Day(t, subject(0)) }
+
+func TestCrashInEachWrite(t *testing.T) { storetest.CrashInEachWrite(t, subject(0)) }
 
 func TestMain(m *testing.M) { os.Exit(heap.RunTests(m)) }

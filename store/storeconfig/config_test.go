@@ -154,3 +154,25 @@ func FuzzStore(f *testing.F) {
 		}
 	})
 }
+
+// TestFragile: a placement with too few replicas is said to be one, if there are sites for more.
+func TestFragile(t *testing.T) {
+	few, enough := [][]string{{"a", "b", "c"}, {"b", "c"}}, [][]string{{"a", "b", "c"}, {"b", "c", "d"}}
+	sites := []Site{{Name: "a"}, {Name: "b"}, {Name: "c"}, {Name: "d"}}
+	for _, tc := range []struct {
+		store Store
+		want  string
+	}{
+		{Store{Sites: sites}, ""},
+		{Store{Sites: sites, Placement: enough, Coordinating: enough}, ""},
+		{Store{Sites: sites[1:3], Placement: few[1:]}, ""},
+		{Store{Sites: sites, Placement: few},
+			"shard 1 is away while one of its sites is: it has copies at b, c only; with 3 it is not"},
+		{Store{Sites: sites, Placement: enough, Coordinating: few}, "the coordinating group 1 is away while"},
+	} {
+		if got := tc.store.Fragile(); !strings.HasPrefix(got, tc.want) || got != "" && tc.want == "" {
+			t.Errorf("of %d sites, placement %v, coordinating %v: %q, want %q", len(tc.store.Sites), tc.store.Placement,
+				tc.store.Coordinating, got, tc.want)
+		}
+	}
+}

@@ -23,9 +23,10 @@ const storeExample = `// A store's file, store.json: the same for all of its mac
   "protocol": "replicatedcommit",
   // How many parts each site's copy has. It cannot be changed later.
   "shards": 3,
-  // The sites that have a copy of each shard, the one that leads it first in front: of protocols with leaders, such as layered. Left
-  // out: all sites have all. 'foresay store move' changes it while the store runs, and notes what was moved, in "moves".
-  //   "placement": [["oregon", "ireland"], ["ireland", "seoul"], ["seoul", "oregon"]],
+  // The sites that have a copy of each shard, the one that leads it first in front: of protocols with leaders, such as layered. With
+  // fewer than three copies a shard is away while one of its sites is. Left out: all sites have all. 'foresay store move' changes it
+  // while the store runs, and notes what was moved, in "moves".
+  //   "placement": [["oregon", "ireland", "seoul"], ["ireland", "seoul", "oregon"], ["seoul", "oregon", "ireland"]],
   // In mode direct carousel has groups that only coordinate transactions, one that is led at each site, at the sites that are listed.
   // 'foresay store init' writes them. Let each have the sites that are nearest before the store is first started. Later 'foresay store
   // move' changes it.

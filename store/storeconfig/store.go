@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/foresay/foresay/internal/catalog"
@@ -293,4 +294,28 @@ func (s Site) check(at string, used map[string]string) error {
 		}
 	}
 	return nil
+}
+
+// enoughCopies is how many copies a shard, or a group that coordinates, has at the least if one of
+// its sites may be away.
+const enoughCopies = 3
+
+// Fragile says what is away while one site is, though the store has sites for more copies; "" if
+// nothing is.
+func (s *Store) Fragile() string {
+	if len(s.Sites) < enoughCopies {
+		return ""
+	}
+	for _, all := range []struct {
+		what  string
+		sites [][]string
+	}{{"shard", s.Placement}, {"the coordinating group", s.Coordinating}} {
+		for k, at := range all.sites {
+			if len(at) < enoughCopies {
+				return fmt.Sprintf("%s %d is away while one of its sites is: it has copies at %s only; with %d it is not", all.what,
+					k, strings.Join(at, ", "), enoughCopies)
+			}
+		}
+	}
+	return ""
 }

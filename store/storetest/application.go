@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -57,6 +58,11 @@ func (a *Application) Next() {
 	if w.Scenario.Ring {
 		a.ops = []op{{key: store.Key(fmt.Sprintf("k%d", a.n)), read: true},
 			{key: store.Key(fmt.Sprintf("k%d", (a.n+1)%w.Scenario.Keys)), write: true}}
+		a.begin()
+		return
+	}
+	if w.Scenario.Bank {
+		a.nextTransfer()
 		a.begin()
 		return
 	}
@@ -179,6 +185,8 @@ func (a *Application) step() {
 			value := fmt.Appendf(nil, "%d.%s", a.number, o.key)
 			if w.Scenario.Appends {
 				value = fmt.Appendf(slices.Clone(a.seen[o.key].Bytes), " %d", a.number)
+			} else if w.Scenario.Bank {
+				value = a.moved(o.key)
 			}
 			a.buffer.Put(o.key, value)
 		}
@@ -250,6 +258,9 @@ func (a *Application) done(m store.Done) {
 	case store.Committed:
 		a.log.Commit(now)
 		a.remember(m.Txn)
+		if w.Scenario.Bank && a.onlyReads() && w.Err == nil {
+			w.Err = w.audit(a.seen)
+		}
 		for _, x := range m.Txn.Writes {
 			w.told[x.Key] = append(w.told[x.Key], toldWrite{m.Txn.ID, now})
 			if w.Scenario.Appends {
@@ -284,7 +295,9 @@ func (a *Application) note(t store.Txn) {
 
 func (a *Application) end() {
 	a.Busy = false
-	a.world.Sim.After(time.Duration(a.world.Rand.IntN(100))*time.Millisecond, a.Next)
+	w := a.world
+	w.Sim.After(time.Duration(w.Rand.IntN(int(cmp.Or(w.Scenario.Pause, 100*time.Millisecond)/time.Millisecond)))*
+		time.Millisecond, a.Next)
 }
 
 // Stop ends what an application waits for, as its node is about to stop, and returns the

@@ -39,7 +39,10 @@ func (w *World) Judge() error {
 	if err := w.LostAppends(); err != nil {
 		return err
 	}
-	return w.EqualSites()
+	if err := w.EqualSites(); err != nil || !w.Scenario.Bank {
+		return err
+	}
+	return w.auditSites()
 }
 
 // CheckLevel returns an error unless a history is of the level that a protocol promises. Of a

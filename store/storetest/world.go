@@ -93,17 +93,19 @@ type Scenario struct {
 	Clients      int // they are the nodes 200 and following
 	Keys         int
 	Faults       sim.Faults
-	Near         bool // clients read from the nearest site, which may hold votes back
-	Hot          bool // each transaction reads and writes one key
-	Lose         bool // a site goes down for a while
-	Appends      bool // each write adds to what is there
-	Stale        bool // some of those that only read may see what is old
-	General      bool // some prepare keys as they reach them (Protocol.Declares)
-	Moves        bool // shards are led elsewhere now and then (Protocol.Leads)
-	Replaces     bool // there is a site more, and a member of each shard is replaced by its (Protocol.Leads)
-	ByArrival    bool // requests are handled in the order in which they should have arrived (Protocol.Orders)
-	Ring         bool // client i reads key i and writes the next one
-	CheckEvery   int  // as in sim.Config; 0 is 3
+	Near         bool          // clients read from the nearest site, which may hold votes back
+	Hot          bool          // each transaction reads and writes one key
+	Lose         bool          // a site goes down for a while
+	Appends      bool          // each write adds to what is there
+	Stale        bool          // some of those that only read may see what is old
+	General      bool          // some prepare keys as they reach them (Protocol.Declares)
+	Moves        bool          // shards are led elsewhere now and then (Protocol.Leads)
+	Replaces     bool          // there is a site more, and a member of each shard is replaced by its (Protocol.Leads)
+	ByArrival    bool          // requests are handled in the order in which they should have arrived (Protocol.Orders)
+	Ring         bool          // client i reads key i and writes the next one
+	Pause        time.Duration // between a client's transactions at most; 0 is 100 ms
+	Bank         bool          // keys are accounts: clients move money between two, or look at all
+	CheckEvery   int           // as in sim.Config; 0 is 3
 	// Offset is how far clocks are apart at most. They move all the time, and Config.MaxOffset is
 	// that. 0: they are right.
 	Offset time.Duration

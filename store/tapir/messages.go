@@ -48,6 +48,10 @@ const (
 // began with.
 type viewNumber uint64
 
+// maxView bounds the view that a server goes to because it is told of it, so that there is always a
+// next one.
+const maxView viewNumber = 1 << 62
+
 // What coordinators and servers say of a transaction. Each can be repeated.
 type (
 	// propose asks a server for its vote on a shard's part of a transaction, and not to listen to

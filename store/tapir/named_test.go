@@ -33,29 +33,6 @@ func TestNotStrict(t *testing.T) {
 	t.Error("all histories are strictly serializable")
 }
 
-// TestWriteSkew has clients each read a key and write the next one, in a ring, so that nothing but
-// a check of what was read keeps them in order.
-func TestWriteSkew(t *testing.T) {
-	for seed := uint64(1); seed <= 20; seed++ {
-		sc := storetest.Scenario{Seed: seed, Clients: 4, Keys: 4, Ring: true, Near: true, Faults: sim.Skew | sim.Jitter,
-			Test: t.Name()}
-		if _, err := storetest.PlayOnce(subject(), sc); err != nil {
-			t.Fatalf("seed %d: %v", seed, err)
-		}
-	}
-}
-
-// TestBank has all transactions add to what is there: nothing that was told is lost or made twice.
-func TestBank(t *testing.T) {
-	for seed := uint64(1); seed <= 20; seed++ {
-		sc := storetest.Scenario{Seed: seed, Clients: 6, Keys: 6, Appends: true, Near: seed%2 == 0, Lose: seed%3 == 0,
-			Faults: sim.Swarm(seed, sim.AllFaults), Test: t.Name()}
-		if _, err := storetest.PlayOnce(subject(), sc); err != nil {
-			t.Fatalf("seed %d: %v", seed, err)
-		}
-	}
-}
-
 // TestDepartures has servers and sites leave and come back, crash as they do, and links fail, so
 // that one view follows the other.
 func TestDepartures(t *testing.T) {
@@ -79,25 +56,6 @@ func TestDepartures(t *testing.T) {
 	}
 	if views < 5 {
 		t.Errorf("no group has come to a view later than %d", views)
-	}
-}
-
-// TestCrashInEachWrite has a server crash in each of its writes, one after the other, with what it
-// was about to write lost, kept, or a part of both.
-func TestCrashInEachWrite(t *testing.T) {
-	for n := uint64(1); n <= 40; n++ {
-		for _, keep := range []sim.Keep{sim.KeepNone, 1, sim.KeepAll} {
-			w, err := storetest.New(subject(), storetest.Scenario{Seed: n, Clients: 4, Keys: 4, Test: t.Name()})
-			if err != nil {
-				t.Fatal(err)
-			}
-			at := time.Second + time.Duration(n%4)*100*time.Millisecond
-			w.Sim.At(at, func() { w.Sim.CrashInWrite(21, n, keep) })
-			w.Sim.At(at+2*time.Second, func() { w.Sim.Restart(21) })
-			if err := w.Play(5 * time.Second); err != nil {
-				t.Fatalf("write %d, keeping %d: %v", n, keep, err)
-			}
-		}
 	}
 }
 

@@ -55,8 +55,9 @@ func checkPlants() []plant.Bug {
 		},
 		{
 			Name: "an earlier value replaces a later one", Test: "TestSeedsNotice/3",
-			Old: "\tif v.Version.After(value(env, key).Version) {\n",
-			New: "\tif v.Version.After(value(env, key).Version) || MUTANT {\n",
+			Tests: []string{"TestCrashInEachWrite"},
+			Old:   "\tif v.Version.After(value(env, key).Version) {\n",
+			New:   "\tif v.Version.After(value(env, key).Version) || MUTANT {\n",
 		},
 		{
 			Name: "of five, who votes after an abort is of a fast quorum", Test: "TestShadow",
@@ -76,6 +77,11 @@ func choicePlants() []plant.Bug {
 		{
 			Name: "a majority is a fast quorum", Tests: []string{"TestSeedsNotice/4"}, Test: "TestChoose",
 			Old: "\tcase first && own >= p.fast:\n", New: "\tcase first && (own >= p.fast || MUTANT && own >= p.slow):\n",
+		},
+		{
+			Name: "T3: a majority's yes outweighs a refusal", Test: "TestChoose",
+			Old: "\t\treturn p.result(yes >= p.slow && !stale, goAccept)\n",
+			New: "\t\treturn p.result(yes >= p.slow && (!stale || MUTANT), goAccept)\n",
 		},
 		{
 			Name: "votes for other ballots make a fast quorum", Test: "TestChoose",
@@ -136,8 +142,9 @@ func choicePlants() []plant.Bug {
 		},
 		{
 			Name: "a commit is told when one shard has come to a yes", Test: "TestSeedsNotice/2",
-			Old: "\t\tall = all && p.stage == chosen\n",
-			New: "\t\tall = all && p.stage == chosen || MUTANT && p.stage == chosen\n",
+			Tests: []string{"TestPrograms/bank"},
+			Old:   "\t\tall = all && p.stage == chosen\n",
+			New:   "\t\tall = all && p.stage == chosen || MUTANT && p.stage == chosen\n",
 		},
 	}
 }
@@ -215,6 +222,11 @@ func viewPlants() []plant.Bug {
 			New: "size > pieceBytes && len(last.Entries) > 0 && !MUTANT {",
 		},
 		{
+			Name: "a server goes to any view that it is told of", Test: "TestLastView",
+			Old: "const maxView viewNumber = 1 << 62\n",
+			New: "var maxView = map[bool]viewNumber{false: 1 << 62, true: ^viewNumber(0)}[MUTANT]\n",
+		},
+		{
 			Name: "a server in an earlier view is not told", Test: "TestStaleView",
 			Old: "\t\tenv.Send(from, viewChange{p.view}) // which it has missed\n",
 			New: "\t\tif !MUTANT {\n\t\t\tenv.Send(from, viewChange{p.view})\n\t\t}\n",
@@ -261,7 +273,11 @@ func durablePlants() []plant.Bug {
 func endPlants() []plant.Bug {
 	return []plant.Bug{
 		{
-			Name: "nobody finishes what a coordinator has left", Test: "TestTermination",
+			Name: "T2: who missed the prepare does not take what a commit carries", Test: "TestCommitCarriesItsPart",
+			Old: "\tif s.take(env, r, m.Has, m.Part); m.Commit", New: "\tif s.take(env, r, m.Has && !MUTANT, m.Part); m.Commit",
+		},
+		{
+			Name: "nobody finishes what a coordinator has left", Test: "TestTermination", Tests: []string{"TestDay"},
 			Old: "\t\tr.since = env.Now\n\t\tr.tries++\n",
 			New: "\t\tif MUTANT {\n\t\t\tcontinue\n\t\t}\n\t\tr.since = env.Now\n\t\tr.tries++\n",
 		},

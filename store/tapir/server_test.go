@@ -348,3 +348,15 @@ func TestShadow(t *testing.T) {
 		}
 	}
 }
+
+// TestCommitCarriesItsPart has a server hear of a transaction by its commit alone: it missed what
+// was prepared, and carries the commit out all the same.
+func TestCommitCarriesItsPart(t *testing.T) {
+	m := newMachine(t)
+	txn := store.Txn{ID: store.TxnID{Time: uint64(clock), Client: 7},
+		Writes: []store.Write{{Key: "k", Bytes: []byte("x")}}}
+	m.tell(10, decide{ID: txn.ID, Shards: []uint32{0}, Commit: true, Has: true, Part: txn})
+	if v := value(m.env, "k"); string(v.Bytes) != "x" || v.Version != txn.ID {
+		t.Errorf("the server holds %+v", v)
+	}
+}

@@ -45,8 +45,14 @@ func subject() storetest.Subject {
 	}
 }
 
-// TestConformance plays 100 seeds under faults, or a fifth of them.
-func TestConformance(t *testing.T) { storetest.Conformance(t, subject(), 100) }
+// TestConformance plays 500 seeds under faults, or a fifth of them.
+func TestConformance(t *testing.T) { storetest.Conformance(t, subject(), 500) }
+
+func TestPrograms(t *testing.T) { storetest.Programs(t, subject(), 40) }
+
+func TestDay(t *testing.T) { storetest.Day(t, subject()) }
+
+func TestCrashInEachWrite(t *testing.T) { storetest.CrashInEachWrite(t, subject()) }
 
 // TestScenarios has the protocol talk: testdata/scenarios, which are there to be read.
 func TestScenarios(t *testing.T) {

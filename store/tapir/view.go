@@ -151,6 +151,7 @@ func (s *server) viewLate(env *protocol.Env[store.Message], v viewNumber) {
 
 func (s *server) onViewChange(env *protocol.Env[store.Message], from protocol.ID, m viewChange) {
 	switch {
+	case m.View > maxView:
 	case m.View > s.view:
 		s.enter(env, m.View)
 	case m.View < s.view:
@@ -160,13 +161,13 @@ func (s *server) onViewChange(env *protocol.Env[store.Message], from protocol.ID
 
 // onWantView has the group change its view for a coordinator.
 func (s *server) onWantView(env *protocol.Env[store.Message], m viewChange) {
-	if m.View > s.view {
+	if m.View > s.view && m.View <= maxView {
 		s.beginView(env, m.View)
 	}
 }
 
 func (s *server) onDoView(env *protocol.Env[store.Message], from protocol.ID, m doView) {
-	if s.leader(m.View) != s.cfg.ID || m.View < s.view || !s.fitsRecord(m.Piece.Entries) {
+	if s.leader(m.View) != s.cfg.ID || m.View < s.view || m.View > maxView || !s.fitsRecord(m.Piece.Entries) {
 		return
 	}
 	if m.View > s.view {
@@ -344,7 +345,8 @@ func (e *entry) join(o entry) {
 }
 
 func (s *server) onStartView(env *protocol.Env[store.Message], from protocol.ID, m startView) {
-	if s.leader(m.View) != from || m.View < s.view || m.View == s.normal || !s.fitsRecord(m.Piece.Entries) ||
+	if s.leader(m.View) != from || m.View < s.view || m.View > maxView || m.View == s.normal ||
+		!s.fitsRecord(m.Piece.Entries) ||
 		!slices.Contains(m.Members, s.cfg.ID) || !s.validMembers(m.Members) {
 		return
 	}

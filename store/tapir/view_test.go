@@ -55,6 +55,21 @@ func took(round uint32, yes bool) func(*entry) {
 	}
 }
 
+// TestLastView tells a server of a view after which there is none: it does not go there.
+func TestLastView(t *testing.T) {
+	const last = ^viewNumber(0)
+	for _, m := range []store.Message{viewChange{last}, doView{View: last, Piece: piece{Of: 1}},
+		startView{View: last, Members: []protocol.ID{11, 21, 31}, Piece: piece{Of: 1}}} {
+		for _, from := range []protocol.ID{10, 21, 31} {
+			s, env := newTestServer(t, 3)
+			s.Receive(env, from, m)
+			if s.view != 0 {
+				t.Errorf("after %+v from %d it is in view %d", m, from, s.view)
+			}
+		}
+	}
+}
+
 // TestMerge has the leader of a view put together what a majority has, in situations that seldom
 // come about by chance.
 func TestMerge(t *testing.T) {

@@ -137,6 +137,9 @@ func (p *program) writeInit(dir string, s *storeconfig.Store) error {
 				filepath.Join(dir, storeconfig.MachineFile(m.Name)), site.Name, m.Client)
 		}
 	}
+	if why := s.Fragile(); why != "" {
+		fmt.Fprintf(p.Err, "foresay store init: too few replicas: %s\n", why)
+	}
 	_, err := fmt.Fprintf(p.Out, "foresay store status --wait --client %s\n", filepath.Join(dir, storeconfig.ClientFile))
 	return err
 }

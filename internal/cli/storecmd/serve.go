@@ -53,6 +53,9 @@ func (p *program) runMachine(ctx context.Context, file string) error {
 	if err != nil {
 		return fmt.Errorf("store serve: %w", err)
 	}
+	if why := cfg.Store.Fragile(); why != "" {
+		cfg.Log.New(p.Err).Warn("too few replicas", "placement", why)
+	}
 	defer heap.AllowGarbage(serveGarbage)()
 	var m *storeservice.Machine
 	for { // once for each epoch
