@@ -104,6 +104,17 @@ func partPlants() []plant.Bug {
 			New: "\tif p.led && !p.current && (p.core.applied >= p.ledSince || MUTANT) {",
 		},
 		{
+			Name: "a leader takes it that it still leads", Test: "TestPartSeedsNotice/33",
+			Old: "\t\tif rd.asking && rd.index > 0 && p.core.applied >= rd.index {",
+			New: "\t\tif rd.asking && (MUTANT || rd.index > 0 && p.core.applied >= rd.index) {",
+		},
+		{
+			Name: "who asks whether it still leads is answered by a round that began before", Test: "TestConfirmIsOfItsTime",
+			Old: "\tp.rounds.next = append(p.rounds.next, question)\n",
+			New: "\tif MUTANT && p.rounds.asking {\n\t\tp.rounds.asked = append(p.rounds.asked, question)\n\t\treturn true\n\t}\n" +
+				"\tp.rounds.next = append(p.rounds.next, question)\n",
+		},
+		{
 			Name: "an owner is not told that its member leads no more", Test: "TestPartSeedsNotice/1",
 			Old: "\t\tp.events = append(p.events, event{kind: follows})\n",
 			New: "\t\tif !MUTANT {\n\t\t\tp.events = append(p.events, event{kind: follows})\n\t\t}\n",
