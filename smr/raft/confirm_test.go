@@ -41,7 +41,7 @@ func TestConfirmIsOfItsTime(t *testing.T) {
 	b.receive(2, rpc{&raftpb.Message{Type: raftpb.MsgAppResp.Enum(), From: new(uint64(2)), To: new(uint64(1)),
 		Term: new(uint64(2)), Index: &b.core.last}})
 	for _, question := range []uint64{3, 4} {
-		ask(question, true) // the round of the one before is under way
+		ask(question, true) // while the rounds of those before are under way
 	}
 	if got := confirmed(); got != nil {
 		t.Errorf("%v are confirmed by nobody", got)
@@ -50,15 +50,37 @@ func TestConfirmIsOfItsTime(t *testing.T) {
 	if got := confirmed(); !slices.Equal(got, []uint64{2}) {
 		t.Errorf("the first round confirms %v, want 2 alone", got)
 	}
-	heard(2)
-	if got := confirmed(); !slices.Equal(got, []uint64{3, 4}) || b.core.beatTicks != 2 {
-		t.Errorf("%d rounds confirm %v, want 3 and 4 by the second", b.core.beatTicks, got)
+	heard(3)
+	if got := confirmed(); !slices.Equal(got, []uint64{3, 4}) || b.core.beatTicks != 3 {
+		t.Errorf("%d rounds confirm %v, want 3 and 4 by the third", b.core.beatTicks, got)
 	}
 	ask(5, true)
 	b.receive(3, rpc{&raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: new(uint64(3)), To: new(uint64(1)),
 		Term: new(uint64(5)), Commit: new(uint64(1))}})
-	heard(3)
+	heard(4)
 	if got := confirmed(); got != nil || b.led {
 		t.Errorf("who leads no more confirms %v", got)
+	}
+}
+
+// TestRoundsAreFew: those who ask while many rounds are under way share the next one.
+func TestRoundsAreFew(t *testing.T) {
+	b := newByHand(t)
+	b.lead()
+	b.receive(2, rpc{&raftpb.Message{Type: raftpb.MsgAppResp.Enum(), From: new(uint64(2)), To: new(uint64(1)),
+		Term: new(uint64(2)), Index: &b.core.last}})
+	for question := range uint64(100) {
+		b.do(func() { b.part.confirm(b.env, question) })
+	}
+	if b.core.beatTicks != maxRounds {
+		t.Errorf("%d rounds are under way, want %d", b.core.beatTicks, maxRounds)
+	}
+	b.told = nil
+	for _, round := range []uint64{1, maxRounds + 1} {
+		b.receive(2, rpc{&raftpb.Message{Type: raftpb.MsgHeartbeatResp.Enum(), From: new(uint64(2)), To: new(uint64(1)),
+			Term: new(uint64(2)), Context: binary.LittleEndian.AppendUint64(nil, round)}})
+	}
+	if len(b.told) != 100 || !b.part.rounds.idle() {
+		t.Errorf("%d questions are confirmed by %d rounds, want 100", len(b.told), b.core.beatTicks)
 	}
 }
