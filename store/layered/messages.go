@@ -25,13 +25,21 @@ type (
 		Command []byte
 	}
 
-	// told answers it, once the command is carried out.
+	// check asks the leader of a shard whether what a transaction has read there is still so. The
+	// transaction writes nothing, nor does the shard. It is repeated until it is answered, as an ask.
+	check struct {
+		Shard uint32
+		Ref   uint64
+		Txn   store.Txn
+	}
+
+	// told answers an ask once the command is carried out, and a check.
 	told struct {
 		Ref    uint64
 		Result result
 	}
 
-	// elsewhere answers it if the server does not lead, and names the server that does, if it knows
+	// elsewhere answers either if the server does not lead, and names the one that does, if it knows
 	// one; 0 asks to ask later.
 	elsewhere struct {
 		Ref    uint64
@@ -79,6 +87,11 @@ func askKinds() []wirefmt.Kind[store.Message] {
 			wirefmt.Uint32(c, &m.Shard)
 			wirefmt.Uint(c, &m.Ref)
 			wirefmt.Bytes(c, &m.Command)
+		}),
+		wirefmt.NewKind[store.Message](21, func(c *wirefmt.Coder, m *check) {
+			wirefmt.Uint32(c, &m.Shard)
+			wirefmt.Uint(c, &m.Ref)
+			store.TxnFields(c, &m.Txn)
 		}),
 		wirefmt.NewKind[store.Message](19, func(c *wirefmt.Coder, m *told) {
 			wirefmt.Uint(c, &m.Ref)

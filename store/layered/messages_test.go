@@ -18,6 +18,7 @@ func messages() []store.Message {
 	return []store.Message{
 		store.ReadRequest{Ref: 1, Key: "k", Priority: txn.Priority},
 		store.ReadReply{Ref: 1, Value: store.Value{Version: id, Present: true, Bytes: []byte("x")}, Hint: 9},
+		store.ReadReply{Ref: 1, Led: true},
 		store.CommitRequest{Txn: txn, Recover: true}, store.CommitRequest{Txn: txn, Serializable: true},
 		store.DeclareRequest{ID: id, Reads: []store.Key{"k"}, Serializable: true},
 		store.DeclareRequest{ID: id, Reads: []store.Key{"k"}, MaxAge: 5, NotBefore: 3, At: 4},
@@ -35,6 +36,7 @@ func messages() []store.Message {
 		grouped{Shard: 1, Msg: kit.OpenRequest{Nonce: 3}}, finish{ID: id, Shards: shards},
 		prepare{Txn: txn, Shards: shards, Only: true}, decide{ID: id, Shards: shards, Commit: true, Anchor: true,
 			Reason: store.Old}, done{ID: id},
+		check{Shard: 1, Ref: 1 << 42, Txn: store.Txn{ID: id, Reads: []store.Read{{Key: "k", Version: id}}}},
 		ask{Shard: 1, Ref: 1 << 42, Command: []byte("command")},
 		told{Ref: 1 << 42, Result: result{State: aborted, Reason: store.StaleRead}}, elsewhere{Ref: 1 << 42, Leader: 300},
 	}

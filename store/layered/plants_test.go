@@ -54,6 +54,37 @@ func plants() []plant.Bug {
 			New: "\treturn result{forgotten, store.Old}, id.Time <= s.books.old && !MUTANT",
 		},
 		{
+			Name: "who leads no more, and does not know, checks what was read", Test: "TestDeposedLeader",
+			Old: "\tif !s.inquire(env, inquiry{from, m}) {\n",
+			New: "\tif MUTANT {\n\t\tenv.Send(from, told{m.Ref, s.shard.check(s.group.State(env), m.Txn)})\n\t} else if " +
+				"!s.inquire(env, inquiry{from, m}) {\n",
+		},
+		{
+			Name: "who tries again reads what somebody has that leads no more", Test: "TestDeposedLeader",
+			Old: "\tcase m.Priority.IsZero():\n", New: "\tcase m.Priority.IsZero() || MUTANT:\n",
+		},
+		{
+			Name: "a follower's answer is taken for the leader's", Test: "TestReads",
+			Old: "\t\ts.answer(env, from, m, false)\n\tcase m.Priority",
+			New: "\t\ts.answer(env, from, m, MUTANT)\n\tcase m.Priority",
+		},
+		{
+			Name: "while nobody leads, nothing can be read", Test: "TestReads",
+			Old: " || tries > 1 && n >= majority\n", New: " || tries > 1 && n >= majority && !MUTANT\n",
+		},
+		{
+			Name: "transactions that only read are committed as they are", Test: "TestSeedsNotice/1",
+			Old: "\tif res.State == committed {\n\t\te.votes", New: "\tif res.State == committed || MUTANT {\n\t\te.votes",
+			Also: []plant.Edit{{
+				Old: "\tc.tell(env, e, res)\n\tdelete(", New: "\tif MUTANT {\n\t\tres = result{State: committed}\n\t}\n" +
+					"\tc.tell(env, e, res)\n\tdelete(",
+			}},
+		},
+		{
+			Name: "what one shard has checked is enough", Test: "TestSeedsNotice/1",
+			Old: "\t\tif len(e.votes) < len(e.shards) {\n", New: "\t\tif len(e.votes) < len(e.shards) && !MUTANT {\n",
+		},
+		{
 			Name: "a call that is not answered is not made again", Test: "TestCalls",
 			Old: "\tk.redirects = 0\n\tc.send(env, ref, k)\n",
 			New: "\tk.redirects = 0\n\tif !MUTANT {\n\t\tc.send(env, ref, k)\n\t}\n",

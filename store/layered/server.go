@@ -28,7 +28,8 @@ type server struct {
 	place   store.Place
 	shard   *shard
 	group   *raft.Part[store.Message]
-	asked   map[raft.Position]question    // commands that were proposed and are not answered
+	asked   map[raft.Position]question // commands that were proposed and are not answered
+	waiting inquiries
 	first   map[store.TxnID]time.Duration // when a transaction that is open was seen first
 	status  smr.Status                    // what the group's member said last
 	refused string
@@ -62,7 +63,7 @@ func newServer(cfg store.Config, logEntries int) (*server, error) {
 		return nil, fmt.Errorf("layered: Config.ID: %d is no shard of the layout", cfg.ID)
 	}
 	s := &server{cfg: cfg, place: p, shard: newShard(cfg.Applied), asked: map[raft.Position]question{},
-		first: map[store.TxnID]time.Duration{}}
+		waiting: inquiries{of: map[uint64]inquiry{}}, first: map[store.TxnID]time.Duration{}}
 	shard, group := uint32(p.Index), kit.GroupOf(cfg, p)
 	group.SnapshotEvery = logEntries
 	s.group, err = raft.NewPart(raft.PartConfig[store.Message]{
@@ -70,7 +71,8 @@ func newServer(cfg store.Config, logEntries int) (*server, error) {
 		Machine: s.shard, Prefix: []byte(statePrefix),
 		Message: func(m smr.Message) store.Message { return grouped{shard, m} },
 		Timer:   func(t protocol.Timer) protocol.Timer { return groupTimer{t} },
-		Hooks:   raft.Hooks[store.Message]{Committed: s.committed, Follows: s.follows, Said: s.hear},
+		Hooks: raft.Hooks[store.Message]{Committed: s.committed, Confirmed: s.confirmed, Follows: s.follows,
+			Said: s.hear},
 	})
 	return s, err
 }
@@ -113,10 +115,9 @@ func (s *server) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 	case ask:
 		s.onAsk(env, from, m)
 	case store.ReadRequest:
-		// What a follower has may be old: the commit says so.
-		v := s.shard.value(s.group.State(env), m.Key)
-		env.Send(from, store.ReadReply{Ref: m.Ref, Value: v, Pending: !s.shard.locks[m.Key].writer.IsZero(),
-			Hint: v.Version.Time})
+		s.onRead(env, from, m)
+	case check:
+		s.onCheck(env, from, m)
 	case store.StatusQuery:
 		if from == protocol.App {
 			s.onStatus(env, m)
@@ -137,8 +138,7 @@ func (s *server) onAsk(env *protocol.Env[store.Message], from protocol.ID, m ask
 	if int(m.Shard) != s.place.Index {
 		return
 	}
-	if _, leads := s.group.Leads(); !leads {
-		env.Send(from, elsewhere{m.Ref, s.group.Leader().ID})
+	if s.leadsNot(env, from, m.Ref) {
 		return
 	}
 	var at raft.Position
@@ -153,6 +153,15 @@ func (s *server) onAsk(env *protocol.Env[store.Message], from protocol.ID, m ask
 	s.asked[at] = question{from, m.Ref}
 }
 
+// leadsNot reports whether the server does not lead, and says who does.
+func (s *server) leadsNot(env *protocol.Env[store.Message], from protocol.ID, ref uint64) bool {
+	if _, leads := s.group.Leads(); leads {
+		return false
+	}
+	env.Send(from, elsewhere{ref, s.group.Leader().ID})
+	return true
+}
+
 // committed answers who asked for a command.
 func (s *server) committed(env *protocol.Env[store.Message], at raft.Position, _ []byte) {
 	r := s.shard.results[0]
@@ -164,7 +173,10 @@ func (s *server) committed(env *protocol.Env[store.Message], at raft.Position, _
 }
 
 // follows forgets who has asked: what was proposed may be carried out or not, and they ask again.
-func (s *server) follows(*protocol.Env[store.Message]) { clear(s.asked) }
+func (s *server) follows(*protocol.Env[store.Message]) {
+	clear(s.asked)
+	clear(s.waiting.of)
+}
 
 // Expire implements protocol.Node.
 func (s *server) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
@@ -241,6 +253,9 @@ func (s *server) Check() error {
 	}
 	if n := len(s.shard.results); n > 0 {
 		return fmt.Errorf("layered: server %d: %d results are left", s.cfg.ID, n)
+	}
+	if n := len(s.waiting.of); n > s.cfg.MaxWaiting {
+		return fmt.Errorf("layered: server %d: %d questions wait, the limit is %d", s.cfg.ID, n, s.cfg.MaxWaiting)
 	}
 	return s.group.Check()
 }

@@ -146,6 +146,14 @@ func (s *shard) refuses(state protocol.Keys, t *txn) store.Reason {
 	return store.NoReason
 }
 
+// check says whether a transaction that writes nothing is committed by what there is.
+func (s *shard) check(state protocol.Keys, t store.Txn) result {
+	if why := s.refuses(state, &txn{id: t.ID, reads: t.Reads}); why != store.NoReason {
+		return result{aborted, why}
+	}
+	return result{State: committed}
+}
+
 // lock locks the keys of a transaction that is prepared.
 func (s *shard) lock(t *txn) {
 	s.count(t, 1)
