@@ -163,6 +163,13 @@ func (c *calls) onElsewhere(env *protocol.Env[store.Message], from protocol.ID, 
 	env.After(c.roundTrip/2, againTimer{m.Ref}) // nobody leads, or not all know it
 }
 
+// onWaits takes it that the answer comes later.
+func (c *calls) onWaits(env *protocol.Env[store.Message], from protocol.ID, m told) {
+	if k := c.calls[m.Ref]; k != nil && k.to == from {
+		env.After((callPatience+waitFor)*c.roundTrip, againTimer{m.Ref})
+	}
+}
+
 // onTold takes an answer, once.
 func (c *calls) onTold(env *protocol.Env[store.Message], from protocol.ID, m told) (k *call, ok bool) {
 	k = c.calls[m.Ref]

@@ -58,7 +58,9 @@ func (c *coordinator) Receive(env *protocol.Env[store.Message], from protocol.ID
 	case store.CommitRequest:
 		c.onCommit(env, from, m)
 	case finish:
-		c.onFinish(env, m)
+		c.begin(env, m.ID, m.Shards, store.Fenced)
+	case wound:
+		c.onWound(env, m)
 	}
 }
 
@@ -105,19 +107,31 @@ func (c *coordinator) onCommit(env *protocol.Env[store.Message], from protocol.I
 		return
 	}
 	for i, k := range shards {
-		c.calls.ask(env, call{shard: k, id: e.id, command: prepare{Txn: parts[i], Shards: shards, Only: len(shards) == 1}})
+		c.calls.ask(env, call{shard: k, id: e.id, command: prepare{Txn: parts[i], Shards: shards,
+			Only: len(shards) == 1, Waits: true}})
 	}
 }
 
-// onFinish aborts a transaction that is open for long, unless its anchor knows that it is
-// committed.
-func (c *coordinator) onFinish(env *protocol.Env[store.Message], m finish) {
-	if c.entries[m.ID] != nil || !c.cfg.Layout.ValidShards(m.Shards) || m.ID.IsZero() || len(c.entries) >= c.cfg.MaxTxns {
+// begin aborts a transaction that another coordinator is at, or was, unless its anchor knows that
+// it is committed.
+func (c *coordinator) begin(env *protocol.Env[store.Message], id store.TxnID, shards []uint32, why store.Reason) {
+	if c.entries[id] != nil || !c.cfg.Layout.ValidShards(shards) || id.IsZero() || len(c.entries) >= c.cfg.MaxTxns {
 		return
 	}
-	e := &entry{id: m.ID, shards: m.Shards, votes: map[uint32]bool{}}
-	c.entries[e.id] = e
-	c.askAnchor(env, e, false, store.Fenced)
+	e := &entry{id: id, shards: shards, votes: map[uint32]bool{}}
+	c.entries[id] = e
+	c.askAnchor(env, e, false, why)
+}
+
+// onWound has the anchor of a transaction abort it, unless it was asked for the decision.
+func (c *coordinator) onWound(env *protocol.Env[store.Message], m wound) {
+	if e := c.entries[m.ID]; e != nil {
+		if e.decided == nil && !e.asked {
+			c.askAnchor(env, e, false, store.Reserved)
+		}
+		return
+	}
+	c.begin(env, m.ID, m.Shards, store.Reserved)
 }
 
 func (c *coordinator) askAnchor(env *protocol.Env[store.Message], e *entry, commit bool, why store.Reason) {
@@ -128,6 +142,10 @@ func (c *coordinator) askAnchor(env *protocol.Env[store.Message], e *entry, comm
 
 // onTold takes what a shard says about a command.
 func (c *coordinator) onTold(env *protocol.Env[store.Message], from protocol.ID, m told) {
+	if m.Result.State == waiting {
+		c.calls.onWaits(env, from, m)
+		return
+	}
 	k, ok := c.calls.onTold(env, from, m)
 	if !ok {
 		return

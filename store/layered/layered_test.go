@@ -44,7 +44,8 @@ func TestConformance(t *testing.T) { storetest.Conformance(t, subject(), 60) }
 
 // TestScenarios has the protocol talk: testdata/scenarios, which are there to be read.
 func TestScenarios(t *testing.T) {
-	names := [...]string{prepared: "prepared", committed: "committed", aborted: "aborted", forgotten: "forgotten"}
+	names := [...]string{prepared: "prepared", committed: "committed", aborted: "aborted", forgotten: "forgotten",
+		waiting: "waits"}
 	format := format()
 	talk.Play(t, Protocol(), func(all msgtext.Format, v any) (string, bool) {
 		switch v := v.(type) {
