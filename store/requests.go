@@ -25,6 +25,8 @@ type (
 		// Queued says that it is not the transaction's turn: older ones that were refused before
 		// are going to change the key. The client had better ask again.
 		Queued bool
+		// Led says that the server leads the shard, of a protocol whose shards are led (Protocol.Leads).
+		Led bool
 	}
 
 	// CommitRequest asks a coordinator, one of each site, to have its site vote. It can be

@@ -80,7 +80,8 @@ func TxnFields(c *wirefmt.Coder, m *Txn) {
 // below 16, or above 239.
 func RequestKinds() []wirefmt.Kind[Message] {
 	return []wirefmt.Kind[Message]{
-		wirefmt.NewKind[Message](1, readRequestFields), wirefmt.NewKind[Message](2, readReplyFields),
+		wirefmt.NewKind[Message](1, readRequestFields),
+		wirefmt.NewEarlierKind[Message](2, func(m ReadReply) bool { return !m.Led }, readReplyFields),
 		wirefmt.NewEarlierKind[Message](3, func(m CommitRequest) bool { return !m.Serializable },
 			earlierCommitRequestFields),
 		wirefmt.NewKind[Message](4, siteVoteFields),
@@ -120,6 +121,10 @@ func RequestKinds() []wirefmt.Kind[Message] {
 		wirefmt.NewKind[Message](245, func(c *wirefmt.Coder, m *DeclareRequest) {
 			stepDeclareRequestFields(c, m)
 			PriorityFields(c, &m.Priority)
+		}),
+		wirefmt.NewKind[Message](246, func(c *wirefmt.Coder, m *ReadReply) {
+			readReplyFields(c, m)
+			wirefmt.Bool(c, &m.Led)
 		}),
 	}
 }

@@ -121,7 +121,7 @@ func TestGeneralTakesWhatTheModelSays(t *testing.T) {
 					p.params = append(p.params, table.Is("predicted_percent", percent))
 					p.place.general, p.place.predicted = true, percent
 				})
-				p.clients, p.sharing, p.every, p.lasting = 2, 2, 1200*time.Millisecond, 6*time.Second
+				p.clients, p.sharing, p.every, p.lasting = 2, 2, 1200*time.Millisecond, 12*time.Second
 				return p, err
 			})
 		},

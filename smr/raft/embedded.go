@@ -28,6 +28,7 @@ type part struct {
 	// weightBytes is of the entries of the log that are applied.
 	weightBytes int
 	current     bool // of a leader: all before its election is applied
+	rounds      rounds
 	events      []event
 }
 
@@ -59,9 +60,10 @@ func positionFields(c *wirefmt.Coder, p *Position) {
 
 // An event is what is told to the owner.
 type event struct {
-	kind  eventKind
-	at    Position
-	entry []byte
+	kind     eventKind
+	at       Position
+	entry    []byte
+	question uint64 // of Confirm
 }
 
 type eventKind uint8
@@ -71,6 +73,7 @@ const (
 	wasCommitted
 	leads
 	isCurrent
+	wasConfirmed
 	follows
 )
 
@@ -79,6 +82,7 @@ func (r *replica) embed(machine Machine) {
 	p := &part{replica: r, machine: machine, copies: map[protocol.ID]*outgoing{}}
 	r.part = p
 	r.core.apply, r.core.send, r.core.restore, r.core.stored = p.apply, p.sendState, p.install, p.stored
+	r.core.read = p.confirmed
 	r.core.log.now = p.meta
 }
 
@@ -200,7 +204,8 @@ func (p *part) stored(entries []*raftpb.Entry) {
 			continue
 		}
 		if entry, err := decodeEntry(e.GetData()); err == nil {
-			p.events = append(p.events, event{wasStored, Position{e.GetIndex(), e.GetTerm()}, entry.Command})
+			at := Position{e.GetIndex(), e.GetTerm()}
+			p.events = append(p.events, event{kind: wasStored, at: at, entry: entry.Command})
 		}
 	}
 }
@@ -218,7 +223,7 @@ func (p *part) apply(env *protocol.Env[smr.Message], entries []*raftpb.Entry) {
 				break
 			}
 			p.machine.Apply(p.state(env), at, entry.Command)
-			p.events = append(p.events, event{wasCommitted, at, entry.Command})
+			p.events = append(p.events, event{kind: wasCommitted, at: at, entry: entry.Command})
 		}
 		if p.Over() {
 			break
@@ -289,7 +294,7 @@ func (p *part) proposeChange(env *protocol.Env[smr.Message], c smr.Change) (reas
 
 // leads takes note that the replica begins to lead, or ceases to.
 func (p *part) leads(leader bool) {
-	p.current = false
+	p.current, p.rounds = false, rounds{}
 	if leader {
 		p.events = append(p.events, event{kind: leads, at: Position{Term: p.core.term()}})
 	} else {
@@ -303,6 +308,7 @@ func (p *part) tend(env *protocol.Env[smr.Message]) {
 		p.current = true
 		p.events = append(p.events, event{kind: isCurrent, at: Position{Term: p.core.term()}})
 	}
+	p.maybeConfirm(env)
 	n := p.head.applied.Index - p.head.cut.Index
 	if n > uint64(p.Cfg.SnapshotEvery) || p.weightBytes > p.Cfg.LogBytes {
 		p.cutLog(env)

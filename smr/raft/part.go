@@ -74,7 +74,10 @@ type Hooks[M any] struct {
 	Leads func(env *protocol.Env[M], term uint64)
 	// Current says that the state has all that was committed before the member was elected.
 	Current func(env *protocol.Env[M], term uint64)
-	// Follows says that the member leads no more.
+	// Confirmed says that the member led after a question of Confirm's came, and that the state has
+	// all that was committed before it came.
+	Confirmed func(env *protocol.Env[M], question uint64)
+	// Follows says that the member leads no more. Questions that were not confirmed never are.
 	Follows func(env *protocol.Env[M])
 	// Said takes what a replica of the family says to its application: smr.Status, smr.Refused,
 	// smr.MembersChanged, smr.HandingOver. It comes before what else the same call tells. After a
@@ -131,6 +134,14 @@ func (p *Part[M]) Change(env *protocol.Env[M], c smr.Change) (reason string) {
 	return reason
 }
 
+// Confirm has a majority confirm that this member still leads: see Hooks.Confirmed, which may come
+// before Confirm returns. It names the owner's question. One round of heartbeats confirms all that
+// came before it. ok is false if the member does not lead.
+func (p *Part[M]) Confirm(env *protocol.Env[M], question uint64) (ok bool) {
+	p.call(env, func(in *protocol.Env[smr.Message]) { ok = p.replica.part.confirm(in, question) })
+	return ok
+}
+
 // call calls the replica, and tells what has happened.
 func (p *Part[M]) call(env *protocol.Env[M], call func(*protocol.Env[smr.Message])) {
 	p.embed.Call(env, call)
@@ -166,6 +177,10 @@ func (p *Part[M]) tell(env *protocol.Env[M], e event) {
 		ofTerm(p.hooks.Leads)
 	case isCurrent:
 		ofTerm(p.hooks.Current)
+	case wasConfirmed:
+		if p.hooks.Confirmed != nil {
+			p.hooks.Confirmed(env, e.question)
+		}
 	case follows:
 		if p.hooks.Follows != nil {
 			p.hooks.Follows(env)

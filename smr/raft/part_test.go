@@ -70,6 +70,7 @@ type (
 	proposal struct{ entry string }
 	// durable is what a member says of an entry that is on its disk, in the entry's term.
 	durable  struct{ at Position }
+	confirm  struct{}
 	handOver struct{ to protocol.ID }
 	change   struct{ smr.Change }
 	answered struct{ reason string }
@@ -81,13 +82,16 @@ type owner struct {
 	id      protocol.ID
 	part    *Part[any]
 	machine *ledger
+	// asked are the questions that it waits for, with what was committed when it asked.
+	asked     map[uint64]uint64
+	questions uint64
 }
 
 // prefixOf the part's keys, beside which the owner has one of its own.
 const prefixOf = "group/"
 
 func (w *partWorld) newOwner(id protocol.ID, join bool) protocol.Node[any] {
-	o := &owner{world: w, id: id, machine: &ledger{world: w}}
+	o := &owner{world: w, id: id, machine: &ledger{world: w}, asked: map[uint64]uint64{}}
 	cfg := smr.ReplicaConfig{ID: id, Members: w.first, Join: join, RoundTrip: 20 * time.Millisecond, Leader: 1,
 		SnapshotEvery: w.keep, LogBytes: 64 << 10, SnapshotPartBytes: w.pageBytes}
 	var err error
@@ -103,7 +107,8 @@ func (w *partWorld) newOwner(id protocol.ID, join bool) protocol.Node[any] {
 			Committed: func(env *protocol.Env[any], at Position, entry []byte) { w.agreed(id, at, string(entry)) },
 			Leads:     func(_ *protocol.Env[any], term uint64) { w.leads(id, term) },
 			Current:   func(_ *protocol.Env[any], term uint64) { w.isCurrent(o, term) },
-			Follows:   func(*protocol.Env[any]) { w.follows(id) },
+			Confirmed: func(_ *protocol.Env[any], question uint64) { w.confirmed(o, question) },
+			Follows:   func(*protocol.Env[any]) { w.follows(id); clear(o.asked) },
 			Said: func(_ *protocol.Env[any], msg smr.Message) {
 				if m, ok := msg.(smr.Refused); ok {
 					w.refused[id] = m.Reason
@@ -137,6 +142,13 @@ func (o *owner) Receive(env *protocol.Env[any], from protocol.ID, msg any) {
 			if term, there := o.part.TermOf(at.Index); !there || term != at.Term {
 				o.world.fail("an entry is proposed at %v, where the term is %d", at, term)
 			}
+		}
+	case confirm:
+		o.questions++
+		question := o.questions
+		o.asked[question] = o.world.last
+		if !o.part.Confirm(env, question) {
+			delete(o.asked, question)
 		}
 	case handOver:
 		o.part.Receive(env, protocol.App, smr.HandOver{To: m.to})
@@ -180,6 +192,7 @@ type partWorld struct {
 	elected   map[uint64]protocol.ID
 	atLeast   map[uint64]uint64 // by term, what was committed when it began
 	currents  int
+	confirms  int
 	proposals int
 	early     int // proposals that a majority had before anybody knew them to be committed
 	refused   map[protocol.ID]string
@@ -309,6 +322,16 @@ func (w *partWorld) isCurrent(o *owner, term uint64) {
 	}
 }
 
+// confirmed: whoever has asked may take the state for what there was when it did.
+func (w *partWorld) confirmed(o *owner, question uint64) {
+	asked, ok := o.asked[question]
+	if at := o.part.Applied().Index; !ok || at < asked {
+		w.fail("member %d is confirmed (asked: %v) with %d entries, and %d were agreed on when it asked", o.id, ok, at, asked)
+	}
+	delete(o.asked, question)
+	w.confirms++
+}
+
 func (w *partWorld) follows(id protocol.ID) {
 	if w.leading[id] == 0 {
 		w.fail("member %d leads no more, and did not", id)
@@ -399,6 +422,13 @@ func playParts(seed uint64) (w *partWorld, err error) {
 			Lasting: 700 * time.Millisecond})
 		w.load(faulty)
 	})
+	for at := time.Second; at < faulty; at += 20 * time.Millisecond {
+		w.sim.At(at, func() {
+			for _, m := range w.members {
+				w.sim.Deliver(m.ID, confirm{})
+			}
+		})
+	}
 	for at := time.Second; at < faulty; at += time.Second {
 		to := protocol.ID(w.rand.IntN(4))
 		w.sim.At(at, func() {
@@ -429,7 +459,7 @@ func TestParts(t *testing.T) {
 	if testing.Short() {
 		seeds = 10
 	}
-	copies, currents, proposals, early := 0, 0, 0, 0
+	copies, currents, proposals, early, confirms := 0, 0, 0, 0, 0
 	for seed := range seeds {
 		w, err := playParts(seed)
 		if err != nil {
@@ -437,10 +467,11 @@ func TestParts(t *testing.T) {
 		}
 		copies += w.copies
 		currents, proposals, early = currents+w.currents, proposals+w.proposals, early+w.early
+		confirms += w.confirms
 	}
-	if n := int(seeds); copies < n || currents < 2*n || proposals < 100*n || early < 10*n {
-		t.Errorf("%d copies of states, %d leaders, %d entries, of which a majority spoke first of %d, are few", copies,
-			currents, proposals, early)
+	if n := int(seeds); copies < n || currents < 2*n || proposals < 100*n || early < 10*n || confirms < 100*n {
+		t.Errorf("%d copies of states, %d leaders, %d entries, of which a majority spoke first of %d, and %d questions "+
+			"are few", copies, currents, proposals, early, confirms)
 	}
 }
 

@@ -104,6 +104,20 @@ func partPlants() []plant.Bug {
 			New: "\tif p.led && !p.current && (p.core.applied >= p.ledSince || MUTANT) {",
 		},
 		{
+			Name: "a leader takes it that it still leads", Test: "TestPartSeedsNotice/33",
+			Old: "rd.underway[0].index > 0 && p.core.applied", New: "(rd.underway[0].index > 0 || MUTANT) && p.core.applied",
+		},
+		{
+			Name: "who asks whether it still leads is answered by a round that began before", Test: "TestConfirmIsOfItsTime",
+			Old: "\tp.rounds.next = append(p.rounds.next, question)\n",
+			New: "\tif n := len(p.rounds.underway); MUTANT && n > 0 {\n\t\tat := &p.rounds.underway[n-1].questions\n" +
+				"\t\t*at = append(*at, question)\n\t\treturn true\n\t}\n\tp.rounds.next = append(p.rounds.next, question)\n",
+		},
+		{
+			Name: "any number of rounds may be under way", Test: "TestRoundsAreFew",
+			Old: "len(rd.underway) == maxRounds {", New: "len(rd.underway) == maxRounds && !MUTANT {",
+		},
+		{
 			Name: "an owner is not told that its member leads no more", Test: "TestPartSeedsNotice/1",
 			Old: "\t\tp.events = append(p.events, event{kind: follows})\n",
 			New: "\t\tif !MUTANT {\n\t\t\tp.events = append(p.events, event{kind: follows})\n\t\t}\n",

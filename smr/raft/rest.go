@@ -24,6 +24,9 @@ func (r *replica) restRules() kit.RestRules {
 // idle reports whether a leader has nothing to do, and all others are there and know all that it
 // knows.
 func (r *replica) idle(now time.Duration) bool {
+	if r.part != nil && !r.part.rounds.idle() {
+		return false
+	}
 	if r.reads.asking || len(r.reads.next) > 0 || r.changing || r.handsOver() || len(r.learners)+r.transfers() > 0 {
 		return false
 	}

@@ -172,7 +172,8 @@ func readToWire(m store.ReadRequest, epoch uint64) *pb.ReadRequest {
 
 func readFromWire(ref uint64, r *pb.ReadResponse) store.Message {
 	v := store.Value{Version: versionFromWire(r.GetVersion()), Present: r.GetPresent(), Bytes: r.GetValue()}
-	return store.ReadReply{Ref: ref, Value: v, Pending: r.GetPending(), Hint: r.GetHint(), Queued: r.GetQueued()}
+	return store.ReadReply{Ref: ref, Value: v, Pending: r.GetPending(), Hint: r.GetHint(), Queued: r.GetQueued(),
+		Led: r.GetLed()}
 }
 
 // The wire and the store number reasons alike, which a test checks by name.

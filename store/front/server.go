@@ -92,7 +92,7 @@ func response(m store.Message) (proto.Message, error) {
 		v := m.Reply.Value
 		return &pb.ReadResponse{
 			Version: versionToWire(v.Version), Present: v.Present, Value: v.Bytes, Pending: m.Reply.Pending, Hint: m.Reply.Hint,
-			Queued: m.Reply.Queued,
+			Queued: m.Reply.Queued, Led: m.Reply.Led,
 		}, nil
 	case gate.CommitDone:
 		return doneToWire(m), nil

@@ -22,13 +22,14 @@ type calls struct {
 	last      uint64
 }
 
-// call is a command of a transaction that a group is to carry out.
+// call is a command of a transaction that a group is to carry out, or a check that its leader is to
+// answer.
 type call struct {
 	shard   uint32
 	id      store.TxnID
 	command any
 
-	bytes     []byte
+	bytes     []byte      // of a command
 	to        protocol.ID // who was asked last
 	answered  bool        // it has, and does not lead
 	nobody    bool        // it has said that nobody leads
@@ -72,11 +73,13 @@ func (c *calls) start(env *protocol.Env[store.Message]) { c.last = env.Rand.Uint
 
 // ask has a group carry out a command.
 func (c *calls) ask(env *protocol.Env[store.Message], k call) {
-	b, err := c.format.Append(nil, k.command)
-	if err != nil {
-		panic(fmt.Sprintf("layered: a command cannot be encoded: %v", err)) // it is of the format
+	if _, asks := k.command.(check); !asks {
+		b, err := c.format.Append(nil, k.command)
+		if err != nil {
+			panic(fmt.Sprintf("layered: a command cannot be encoded: %v", err)) // it is of the format
+		}
+		k.bytes = b
 	}
-	k.bytes = b
 	c.last++
 	c.calls[c.last] = &k
 	c.send(env, c.last, &k)
@@ -84,7 +87,12 @@ func (c *calls) ask(env *protocol.Env[store.Message], k call) {
 
 func (c *calls) send(env *protocol.Env[store.Message], ref uint64, k *call) {
 	k.to, k.answered, k.nobody = c.leaders[k.shard], false, false
-	env.Send(k.to, ask{k.shard, ref, k.bytes})
+	if m, asks := k.command.(check); asks {
+		m.Ref = ref
+		env.Send(k.to, m)
+	} else {
+		env.Send(k.to, ask{k.shard, ref, k.bytes})
+	}
 	env.After(callPatience*c.roundTrip<<min(k.tries, callDoublings), againTimer{ref})
 }
 
@@ -153,6 +161,13 @@ func (c *calls) onElsewhere(env *protocol.Env[store.Message], from protocol.ID, 
 		return
 	}
 	env.After(c.roundTrip/2, againTimer{m.Ref}) // nobody leads, or not all know it
+}
+
+// onWaits takes it that the answer comes later.
+func (c *calls) onWaits(env *protocol.Env[store.Message], from protocol.ID, m told) {
+	if k := c.calls[m.Ref]; k != nil && k.to == from {
+		env.After((callPatience+waitFor)*c.roundTrip, againTimer{m.Ref})
+	}
 }
 
 // onTold takes an answer, once.

@@ -174,6 +174,30 @@ func TestCallsGoOn(t *testing.T) {
 	}
 }
 
+// TestCallWaits: a server that says that a transaction waits answers later, and is not silent until
+// it should have. Others' words do not count.
+func TestCallWaits(t *testing.T) {
+	servers, begin := calling(t)
+	c, env, ref := begin(1)
+	for _, from := range []protocol.ID{servers[1], servers[0]} {
+		env.Begin(time.Minute)
+		c.Receive(env, from, told{Ref: ref, Result: result{State: waiting}})
+		var wait time.Duration
+		for _, e := range env.Out {
+			if e.Timer == (againTimer{ref}) {
+				wait = e.Delay
+			}
+		}
+		if want := from == servers[0]; want != (wait == (callPatience+waitFor)*time.Second) {
+			t.Errorf("after server %d has said that the transaction waits, it is asked again after %v", from, wait)
+		}
+	}
+	c.Receive(env, servers[0], told{Ref: ref, Result: result{State: committed}})
+	if len(c.calls.calls)+len(c.entries) != 0 {
+		t.Error("the later answer does not count")
+	}
+}
+
 // lastAsk returns who was asked last in a call of the coordinator's.
 func lastAsk(env *protocol.Env[store.Message]) (to protocol.ID, ref uint64, ok bool) {
 	for _, e := range env.Out {

@@ -58,7 +58,9 @@ func (c *coordinator) Receive(env *protocol.Env[store.Message], from protocol.ID
 	case store.CommitRequest:
 		c.onCommit(env, from, m)
 	case finish:
-		c.onFinish(env, m)
+		c.begin(env, m.ID, m.Shards, store.Fenced)
+	case wound:
+		c.onWound(env, m)
 	}
 }
 
@@ -94,24 +96,42 @@ func (c *coordinator) onCommit(env *protocol.Env[store.Message], from protocol.I
 	parts, shards := c.cfg.Layout.Split(m.Txn)
 	e := &entry{id: m.Txn.ID, shards: shards, clients: []protocol.ID{from}, votes: map[uint32]bool{}}
 	c.entries[e.id] = e
+	if m.Txn.ReadOnly() {
+		for i, k := range shards {
+			c.calls.ask(env, call{shard: k, id: e.id, command: check{Shard: k, Txn: parts[i]}})
+		}
+		return
+	}
 	if e.id.Time > uint64(max(env.Now+c.cfg.MaxAhead, 0)) {
 		c.askAnchor(env, e, false, store.Ahead)
 		return
 	}
 	for i, k := range shards {
-		c.calls.ask(env, call{shard: k, id: e.id, command: prepare{Txn: parts[i], Shards: shards, Only: len(shards) == 1}})
+		c.calls.ask(env, call{shard: k, id: e.id, command: prepare{Txn: parts[i], Shards: shards,
+			Only: len(shards) == 1, Waits: true}})
 	}
 }
 
-// onFinish aborts a transaction that is open for long, unless its anchor knows that it is
-// committed.
-func (c *coordinator) onFinish(env *protocol.Env[store.Message], m finish) {
-	if c.entries[m.ID] != nil || !c.cfg.Layout.ValidShards(m.Shards) || m.ID.IsZero() || len(c.entries) >= c.cfg.MaxTxns {
+// begin aborts a transaction that another coordinator is at, or was, unless its anchor knows that
+// it is committed.
+func (c *coordinator) begin(env *protocol.Env[store.Message], id store.TxnID, shards []uint32, why store.Reason) {
+	if c.entries[id] != nil || !c.cfg.Layout.ValidShards(shards) || id.IsZero() || len(c.entries) >= c.cfg.MaxTxns {
 		return
 	}
-	e := &entry{id: m.ID, shards: m.Shards, votes: map[uint32]bool{}}
-	c.entries[e.id] = e
-	c.askAnchor(env, e, false, store.Fenced)
+	e := &entry{id: id, shards: shards, votes: map[uint32]bool{}}
+	c.entries[id] = e
+	c.askAnchor(env, e, false, why)
+}
+
+// onWound has the anchor of a transaction abort it, unless it was asked for the decision.
+func (c *coordinator) onWound(env *protocol.Env[store.Message], m wound) {
+	if e := c.entries[m.ID]; e != nil {
+		if e.decided == nil && !e.asked {
+			c.askAnchor(env, e, false, store.Reserved)
+		}
+		return
+	}
+	c.begin(env, m.ID, m.Shards, store.Reserved)
 }
 
 func (c *coordinator) askAnchor(env *protocol.Env[store.Message], e *entry, commit bool, why store.Reason) {
@@ -122,6 +142,10 @@ func (c *coordinator) askAnchor(env *protocol.Env[store.Message], e *entry, comm
 
 // onTold takes what a shard says about a command.
 func (c *coordinator) onTold(env *protocol.Env[store.Message], from protocol.ID, m told) {
+	if m.Result.State == waiting {
+		c.calls.onWaits(env, from, m)
+		return
+	}
 	k, ok := c.calls.onTold(env, from, m)
 	if !ok {
 		return
@@ -131,6 +155,8 @@ func (c *coordinator) onTold(env *protocol.Env[store.Message], from protocol.ID,
 		return
 	}
 	switch k.command.(type) {
+	case check:
+		c.onChecked(env, e, k.shard, res)
 	case prepare:
 		c.onVote(env, e, k.shard, res)
 	case decide:
@@ -142,6 +168,19 @@ func (c *coordinator) onTold(env *protocol.Env[store.Message], from protocol.ID,
 	case done:
 		delete(c.entries, e.id)
 	}
+}
+
+// onChecked takes what a shard says about the reads of a transaction that writes nothing. It is
+// committed if all of them are still so: no shard knows of it, so none has to be told.
+func (c *coordinator) onChecked(env *protocol.Env[store.Message], e *entry, shard uint32, res result) {
+	if res.State == committed {
+		e.votes[shard] = true
+		if len(e.votes) < len(e.shards) {
+			return
+		}
+	}
+	c.tell(env, e, res)
+	delete(c.entries, e.id)
 }
 
 // onVote takes what a shard says about its part.
@@ -169,6 +208,21 @@ func (c *coordinator) onVote(env *protocol.Env[store.Message], e *entry, shard u
 // settle takes the end of a transaction from a shard that knows it, tells the clients, and has the
 // other shards carry it out.
 func (c *coordinator) settle(env *protocol.Env[store.Message], e *entry, by uint32, res result) {
+	c.tell(env, e, res)
+	e.left = map[uint32]bool{}
+	for _, k := range e.shards {
+		if k != by {
+			e.left[k] = true
+			d := decide{ID: e.id, Shards: e.shards, Commit: res.State == committed, Anchor: k == e.shards[0],
+				Reason: e.decided.Reason}
+			c.calls.ask(env, call{shard: k, id: e.id, command: d})
+		}
+	}
+	c.maybeEnd(env, e)
+}
+
+// tell tells the clients how a transaction has ended.
+func (c *coordinator) tell(env *protocol.Env[store.Message], e *entry, res result) {
 	d := store.Decided{ID: e.id, Verdict: store.Aborted, Reason: res.Reason}
 	switch {
 	case res.State == committed:
@@ -180,15 +234,7 @@ func (c *coordinator) settle(env *protocol.Env[store.Message], e *entry, by uint
 	for _, id := range e.clients {
 		env.Send(id, d)
 	}
-	e.clients, e.left = nil, map[uint32]bool{}
-	for _, k := range e.shards {
-		if k != by {
-			e.left[k] = true
-			d := decide{ID: e.id, Shards: e.shards, Commit: res.State == committed, Anchor: k == e.shards[0], Reason: d.Reason}
-			c.calls.ask(env, call{shard: k, id: e.id, command: d})
-		}
-	}
-	c.maybeEnd(env, e)
+	e.clients = nil
 }
 
 // carriedOut notes that a shard has carried out the decision.

@@ -7,5 +7,8 @@
 // Transactions are strictly serializable: each shard checks what was read when it votes, and its
 // keys are locked from then on until the decision. The decision is made by the group of the
 // transaction's first shard, its anchor: what that has written first counts, so that any
-// coordinator may ask it to decide, and nobody waits for one that is gone. See DESIGN.md.
+// coordinator may ask it to decide, and nobody waits for one that is gone. A transaction that meets
+// another one's locks waits, and has a younger one aborted (wound-wait). Reads are answered by
+// leaders; what a transaction has read that writes nothing is checked there, by read index. See
+// DESIGN.md.
 package layered

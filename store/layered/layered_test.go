@@ -62,7 +62,8 @@ func TestCrashInEachWrite(t *testing.T) { storetest.CrashInEachWrite(t, subject(
 
 // TestScenarios has the protocol talk: testdata/scenarios, which are there to be read.
 func TestScenarios(t *testing.T) {
-	names := [...]string{prepared: "prepared", committed: "committed", aborted: "aborted", forgotten: "forgotten"}
+	names := [...]string{prepared: "prepared", committed: "committed", aborted: "aborted", forgotten: "forgotten",
+		waiting: "waits"}
 	format := format()
 	talk.Play(t, Protocol(), func(all msgtext.Format, v any) (string, bool) {
 		switch v := v.(type) {

@@ -25,13 +25,21 @@ type (
 		Command []byte
 	}
 
-	// told answers it, once the command is carried out.
+	// check asks the leader of a shard whether what a transaction has read there is still so. The
+	// transaction writes nothing, nor does the shard. It is repeated until it is answered, as an ask.
+	check struct {
+		Shard uint32
+		Ref   uint64
+		Txn   store.Txn
+	}
+
+	// told answers an ask once the command is carried out, and a check.
 	told struct {
 		Ref    uint64
 		Result result
 	}
 
-	// elsewhere answers it if the server does not lead, and names the server that does, if it knows
+	// elsewhere answers either if the server does not lead, and names the one that does, if it knows
 	// one; 0 asks to ask later.
 	elsewhere struct {
 		Ref    uint64
@@ -45,6 +53,13 @@ type (
 		Shards []uint32
 	}
 )
+
+// wound asks a coordinator to have a transaction aborted that an older one waits for, unless it
+// is decided.
+type wound struct {
+	ID     store.TxnID
+	Shards []uint32
+}
 
 // format is that of messages and, from tag 32 on, of commands.
 func format() *wirefmt.Format[store.Message] {
@@ -69,7 +84,11 @@ func format() *wirefmt.Format[store.Message] {
 		store.VersionFields(c, &m.ID)
 		store.ShardsFields(c, &m.Shards)
 	})
-	own := []wirefmt.Kind[store.Message]{group, finish}
+	wound := wirefmt.NewKind[store.Message](22, func(c *wirefmt.Coder, m *wound) {
+		store.VersionFields(c, &m.ID)
+		store.ShardsFields(c, &m.Shards)
+	})
+	own := []wirefmt.Kind[store.Message]{group, finish, wound}
 	return wirefmt.NewFormat("layered", 1, slices.Concat(store.RequestKinds(), own, askKinds(), commandKinds())...)
 }
 
@@ -79,6 +98,11 @@ func askKinds() []wirefmt.Kind[store.Message] {
 			wirefmt.Uint32(c, &m.Shard)
 			wirefmt.Uint(c, &m.Ref)
 			wirefmt.Bytes(c, &m.Command)
+		}),
+		wirefmt.NewKind[store.Message](21, func(c *wirefmt.Coder, m *check) {
+			wirefmt.Uint32(c, &m.Shard)
+			wirefmt.Uint(c, &m.Ref)
+			store.TxnFields(c, &m.Txn)
 		}),
 		wirefmt.NewKind[store.Message](19, func(c *wirefmt.Coder, m *told) {
 			wirefmt.Uint(c, &m.Ref)
@@ -92,16 +116,23 @@ func askKinds() []wirefmt.Kind[store.Message] {
 }
 
 func resultFields(c *wirefmt.Coder, m *result) {
-	wirefmt.Enum(c, &m.State, prepared, forgotten, "state")
+	wirefmt.Enum(c, &m.State, prepared, waiting, "state")
 	store.ReasonFields(c, &m.Reason)
+}
+
+func prepareFields(c *wirefmt.Coder, m *prepare) {
+	store.TxnFields(c, &m.Txn)
+	store.ShardsFields(c, &m.Shards)
+	wirefmt.Bool(c, &m.Only)
 }
 
 func commandKinds() []wirefmt.Kind[store.Message] {
 	return []wirefmt.Kind[store.Message]{
-		wirefmt.NewKind[store.Message](32, func(c *wirefmt.Coder, m *prepare) {
-			store.TxnFields(c, &m.Txn)
-			store.ShardsFields(c, &m.Shards)
-			wirefmt.Bool(c, &m.Only)
+		// Logs of earlier versions of the program have those that do not wait.
+		wirefmt.NewEarlierKind[store.Message](32, func(m prepare) bool { return !m.Waits }, prepareFields),
+		wirefmt.NewKind[store.Message](36, func(c *wirefmt.Coder, m *prepare) {
+			prepareFields(c, m)
+			wirefmt.Bool(c, &m.Waits)
 		}),
 		wirefmt.NewKind[store.Message](33, func(c *wirefmt.Coder, m *decide) {
 			store.VersionFields(c, &m.ID)
@@ -111,17 +142,21 @@ func commandKinds() []wirefmt.Kind[store.Message] {
 			store.ReasonFields(c, &m.Reason)
 		}),
 		wirefmt.NewKind[store.Message](34, func(c *wirefmt.Coder, m *done) { store.VersionFields(c, &m.ID) }),
+		wirefmt.NewKind[store.Message](35, func(c *wirefmt.Coder, m *giveUp) { store.VersionFields(c, &m.ID) }),
 	}
 }
 
 // Commands of a shard's state machine. Each can be repeated.
 type (
 	// prepare asks for the shard's vote on its part of a transaction. Only says that there is no
-	// other part: the vote is the decision.
+	// other part: the vote is the decision. Waits says that the shard may vote later, when others are
+	// out of the way, and that the transaction's priority counts. Without it, which is how earlier
+	// versions of the program have it in their logs, the shard refuses what meets a lock.
 	prepare struct {
 		Txn    store.Txn
 		Shards []uint32
 		Only   bool
+		Waits  bool
 	}
 
 	// decide gives a transaction its end, unless it has one. Anchor says that the shard makes the
@@ -136,6 +171,9 @@ type (
 
 	// done tells the anchor that all shards have carried out the decision.
 	done struct{ ID store.TxnID }
+
+	// giveUp refuses a transaction that waits still.
+	giveUp struct{ ID store.TxnID }
 )
 
 // state is what a shard knows of a transaction.
@@ -146,6 +184,7 @@ const (
 	committed
 	aborted
 	forgotten // if it was ever known
+	waiting   // for others: what it gets is told later
 )
 
 // result answers a command: what the shard knows afterwards.

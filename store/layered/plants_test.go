@@ -12,8 +12,8 @@ func plants() []plant.Bug {
 	bugs := []plant.Bug{
 		{
 			Name: "reads are not validated", Test: "TestSeedsNotice/1", Tests: []string{"TestPrograms/bank"},
-			Old: "\t\tcase s.value(state, r.Key).Version != r.Version:\n",
-			New: "\t\tcase s.value(state, r.Key).Version != r.Version && !MUTANT:\n",
+			Old: "\t\tif s.value(state, r.Key).Version != r.Version {\n",
+			New: "\t\tif s.value(state, r.Key).Version != r.Version && !MUTANT {\n",
 		},
 		{
 			Name: "what was read is not locked", Test: "TestSeedsNotice/1",
@@ -22,18 +22,18 @@ func plants() []plant.Bug {
 		{
 			Name: "a key that is to be written may be read", Test: "TestSeedsNotice/1",
 			Tests: []string{"TestPrograms/ring"},
-			Old:   "\t\tcase !s.locks[r.Key].writer.IsZero():\n", New: "\t\tcase !s.locks[r.Key].writer.IsZero() && !MUTANT:\n",
+			Old:   "{ return !s.locks[r.Key].writer.IsZero() })", New: "{ return !s.locks[r.Key].writer.IsZero() && !MUTANT })",
 		},
 		{
 			Name: "a version may be below the one that it replaces", Test: "TestSeedsNotice/1",
-			Old: "\t\tcase !t.id.After(s.value(state, w.Key).Version):\n",
-			New: "\t\tcase !t.id.After(s.value(state, w.Key).Version) && !MUTANT:\n",
+			Old: "\t\tif !t.id.After(s.value(state, w.Key).Version) {\n",
+			New: "\t\tif !t.id.After(s.value(state, w.Key).Version) && !MUTANT {\n",
 		},
 		{
 			Name: "a shard that was told to abort may vote yes later", Test: "TestShard",
-			Old: "\t\treturn s.end(state, &txn{id: m.ID, shards: m.Shards}, false, m.Reason)\n",
-			New: "\t\tif MUTANT {\n\t\t\treturn result{aborted, m.Reason}\n\t\t}\n\t\treturn s.end(state, &txn{id: m.ID, " +
-				"shards: m.Shards}, false, m.Reason)\n",
+			Old: "\t\treturn s.end(state, &txn{id: m.ID, shards: m.Shards}, false, m.Reason), nil\n",
+			New: "\t\tif MUTANT {\n\t\t\treturn result{aborted, m.Reason}, nil\n\t\t}\n\t\treturn s.end(state, " +
+				"&txn{id: m.ID, shards: m.Shards}, false, m.Reason), nil\n",
 		},
 		{
 			Name: "what is prepared is not locked after a restart", Test: "TestShard",
@@ -54,6 +54,37 @@ func plants() []plant.Bug {
 			Name: "a shard votes for what it may have forgotten", Test: "TestForgetting",
 			Old: "\treturn result{forgotten, store.Old}, id.Time <= s.books.old",
 			New: "\treturn result{forgotten, store.Old}, id.Time <= s.books.old && !MUTANT",
+		},
+		{
+			Name: "who leads no more, and does not know, checks what was read", Test: "TestDeposedLeader",
+			Old: "\tif !s.inquire(env, inquiry{from, m}) {\n",
+			New: "\tif MUTANT {\n\t\tenv.Send(from, told{m.Ref, s.shard.check(s.group.State(env), m.Txn)})\n\t} else if " +
+				"!s.inquire(env, inquiry{from, m}) {\n",
+		},
+		{
+			Name: "who tries again reads what somebody has that leads no more", Test: "TestDeposedLeader",
+			Old: "\tcase m.Priority.IsZero():\n", New: "\tcase m.Priority.IsZero() || MUTANT:\n",
+		},
+		{
+			Name: "a follower's answer is taken for the leader's", Test: "TestReads",
+			Old: "\t\ts.answer(env, from, m, false)\n\tcase m.Priority",
+			New: "\t\ts.answer(env, from, m, MUTANT)\n\tcase m.Priority",
+		},
+		{
+			Name: "while nobody leads, nothing can be read", Test: "TestReads",
+			Old: " || tries > 1 && n >= majority\n", New: " || tries > 1 && n >= majority && !MUTANT\n",
+		},
+		{
+			Name: "transactions that only read are committed as they are", Test: "TestSeedsNotice/1",
+			Old: "\tif res.State == committed {\n\t\te.votes", New: "\tif res.State == committed || MUTANT {\n\t\te.votes",
+			Also: []plant.Edit{{
+				Old: "\tc.tell(env, e, res)\n\tdelete(", New: "\tif MUTANT {\n\t\tres = result{State: committed}\n\t}\n" +
+					"\tc.tell(env, e, res)\n\tdelete(",
+			}},
+		},
+		{
+			Name: "what one shard has checked is enough", Test: "TestSeedsNotice/1",
+			Old: "\t\tif len(e.votes) < len(e.shards) {\n", New: "\t\tif len(e.votes) < len(e.shards) && !MUTANT {\n",
 		},
 		{
 			Name: "a call that is not answered is not made again", Test: "TestCalls",
@@ -95,9 +126,9 @@ func plants() []plant.Bug {
 		},
 		{
 			Name: "a transaction whose coordinator is gone is aborted, whatever its anchor knows", Test: "TestSeedsNotice/1",
-			Old: "\tc.askAnchor(env, e, false, store.Fenced)\n",
+			Old: "\tc.askAnchor(env, e, false, why)\n",
 			New: "\tif MUTANT {\n\t\tc.settle(env, e, 1<<31, result{aborted, " +
-				"store.Fenced})\n\t\treturn\n\t}\n\tc.askAnchor(env, e, false, store.Fenced)\n",
+				"why})\n\t\treturn\n\t}\n\tc.askAnchor(env, e, false, why)\n",
 		},
 		{
 			Name: "a commit is told before its anchor has decided it", Test: "TestSeedsNotice/1",
@@ -106,9 +137,106 @@ func plants() []plant.Bug {
 				"committed})\n\t\t\t\treturn\n\t\t\t}\n\t\t\tc.askAnchor(env, e, true, store.NoReason)\n",
 		},
 		{
+			Name: "nobody is wounded", Test: "TestDeadlock",
+			Old: "range s.shard.meet(t).wounds {\n",
+			New: "range s.shard.meet(t).wounds {\n\t\t\tif MUTANT {\n\t\t\t\tbreak\n\t\t\t}\n",
+		},
+		{
+			Name: "whose coordinator is at it is not wounded", Test: "TestDeadlock",
+			Old: "\t\tif e.decided == nil && !e.asked {\n\t\t\tc.askAnchor",
+			New: "\t\tif e.decided == nil && !e.asked && !MUTANT {\n\t\t\tc.askAnchor",
+		},
+		{
+			Name: "younger ones are waited for, and not wounded", Test: "TestQueue",
+			Old: "\t\t\t\tm.wounds = append(m.wounds, other)\n",
+			New: "\t\t\t\tif !MUTANT {\n\t\t\t\t\tm.wounds = append(m.wounds, other)\n\t\t\t\t}\n",
+		},
+		{
+			Name: "older ones are wounded", Test: "TestQueue",
+			Old: "meets(other) && !other.older(t) {", New: "meets(other) && (!other.older(t) || MUTANT) {",
+		},
+		{
+			Name: "who is tried again is as young as the attempt", Test: "TestQueue",
+			Old: "\tif t.priority.IsZero() {\n", New: "\tif t.priority.IsZero() || MUTANT {\n",
+		},
+		{
+			Name: "a transaction waits though that is in vain", Test: "TestQueue",
+			Old: "\tcase m.inVain:\n", New: "\tcase m.inVain && !MUTANT:\n",
+		},
+		{
+			Name: "younger ones overtake those that wait", Test: "TestQueue",
+			Old: "\t\t\tmeets(other)\n", New: "\t\t\tif !MUTANT {\n\t\t\t\tmeets(other)\n\t\t\t}\n",
+		},
+		{
+			Name: "older ones wait behind younger ones that wait", Test: "TestQueue",
+			Old: "\t\tif other.older(t) {\n", New: "\t\tif other.older(t) || MUTANT && other != t {\n",
+		},
+		{
+			Name: "they are woken as they have come", Test: "TestQueue",
+			Old: "\ts.queue = slices.Insert(s.queue, at, t)\n",
+			New: "\tif MUTANT {\n\t\tat = len(s.queue)\n\t}\n\ts.queue = slices.Insert(s.queue, at, t)\n",
+		},
+		{
+			Name: "any number waits", Test: "TestQueueIsBounded",
+			Old: "\tif len(s.queue) >= maxQueue {\n", New: "\tif len(s.queue) >= maxQueue && !MUTANT {\n",
+		},
+		{
+			Name: "who waits for too long goes on waiting", Test: "TestWaitEnds",
+			Old: "\ts.group.Propose(env, b)\n", New: "\tif !MUTANT {\n\t\ts.group.Propose(env, b)\n\t}\n",
+		},
+		{
+			Name: "who has waited is not told", Test: "TestWaitEnds",
+			Old: "\t\tfor _, q := range s.late[w.id] {\n",
+			New: "\t\tfor _, q := range s.late[w.id] {\n\t\t\tif MUTANT {\n\t\t\t\tbreak\n\t\t\t}\n",
+		},
+		{
+			Name: "who waits does not once others are gone", Test: "TestQueue",
+			Old: "\t\tt.locked, s.freed = false, true\n", New: "\t\tt.locked, s.freed = false, !MUTANT\n",
+		},
+		{
+			Name: "who leaves the queue lets nobody go on", Test: "TestQueue",
+			Old: "\ts.freed = true\n", New: "\ts.freed = s.freed || !MUTANT\n",
+		},
+		{
+			Name: "who waits is forgotten with a restart", Test: "TestQueue",
+			Old: "\ts.loadQueue(state)\n", New: "\tif !MUTANT {\n\t\ts.loadQueue(state)\n\t}\n",
+		},
+		{
+			Name: "who does not wait any more waits again after a restart", Test: "TestQueue",
+			Old: "\tstate.Delete(txnKey(waitPrefix, t.id))\n",
+			New: "\tif !MUTANT {\n\t\tstate.Delete(txnKey(waitPrefix, t.id))\n\t}\n",
+		},
+		{
+			Name: "one that is aborted while it waits is voted for later", Test: "TestQueue",
+			Old: "\t\treturn s.refuse(state, s.waits(m.ID), m.Reason)\n",
+			New: "\t\tif MUTANT {\n\t\t\treturn result{aborted, m.Reason}, nil\n\t\t}\n\t\treturn s.refuse(state, " +
+				"s.waits(m.ID), m.Reason)\n",
+		},
+		{
+			Name: "one that has been voted for is given up", Test: "TestQueue",
+			Old: "\tt := s.waits(m.ID)\n\tif t == nil {\n",
+			New: "\tt := s.waits(m.ID)\n\tif open := s.open[m.ID]; MUTANT && open != nil {\n" +
+				"\t\treturn s.end(state, open, false, store.Locked), nil\n\t}\n\tif t == nil {\n",
+		},
+		{
+			Name: "what an earlier version has refused waits", Test: "TestQueue",
+			Old: "\tcase !m.Waits:\n", New: "\tcase !m.Waits && !MUTANT:\n",
+		},
+		{
+			Name: "the age of what an earlier version has prepared counts", Test: "TestQueue",
+			Old: "\t\tt.priority = store.Priority{}\n",
+			New: "\t\tif !MUTANT {\n\t\t\tt.priority = store.Priority{}\n\t\t}\n",
+		},
+		{
+			Name: "who says that a transaction waits is taken to be silent", Test: "TestCallWaits",
+			Old: "\t\tenv.After((callPatience+waitFor)*c.roundTrip, againTimer{m.Ref})\n",
+			New: "\t\tif !MUTANT {\n\t\t\tenv.After((callPatience+waitFor)*c.roundTrip, againTimer{m.Ref})\n\t\t}\n",
+		},
+		{
 			Name: "nobody finishes what a coordinator has left", Test: "TestSeedsNotice/1",
-			Old: "\t\t\tenv.Send(s.cfg.Layout.Coordinator(",
-			New: "\t\t\tif MUTANT {\n\t\t\t\tcontinue\n\t\t\t}\n\t\t\tenv.Send(s.cfg.Layout.Coordinator(",
+			Old: "\t\t\tenv.Send(s.cfg.Layout.Coordinator(s.place.Site, t.id),",
+			New: "\t\t\tif MUTANT {\n\t\t\t\tcontinue\n\t\t\t}\n\t\t\tenv.Send(s.cfg.Layout.Coordinator(s.place.Site, " +
+				"t.id),",
 		},
 	}
 	for i := range bugs {

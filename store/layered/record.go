@@ -13,6 +13,7 @@ import (
 const (
 	valuePrefix = "v"
 	openPrefix  = "o" // a transaction that is prepared, or whose end others may not know
+	waitPrefix  = "w" // a transaction that waits
 	endedPrefix = "t" // one that may be forgotten
 	orderPrefix = "p"
 	booksKey    = "books"
@@ -43,6 +44,7 @@ var (
 		wirefmt.Uint(c, &b.first)
 		wirefmt.Uint(c, &b.next)
 	})
+	waitLayout  = wirefmt.NewLayout("layered: a transaction that waits", waitFields)
 	openLayout  = wirefmt.NewLayout("layered: an open transaction", txnFields)
 	endedLayout = wirefmt.NewLayout("layered: the end of a transaction", func(c *wirefmt.Coder, r *result) {
 		wirefmt.Enum(c, &r.State, committed, aborted, "state")
@@ -56,16 +58,28 @@ func txnFields(c *wirefmt.Coder, at **txn) {
 		*at = &txn{}
 	}
 	t := *at
-	all := store.Txn{ID: t.id, Reads: t.reads, Writes: t.writes}
-	store.TxnFields(c, &all)
-	if all.Priority != (store.Priority{}) {
-		c.Failf("transaction %v has a priority", all.ID)
-	}
-	t.id, t.reads, t.writes = all.ID, all.Reads, all.Writes
+	contentFields(c, t)
 	wirefmt.Enum(c, &t.state, prepared, aborted, "state")
 	store.ReasonFields(c, &t.reason)
 	store.ShardsFields(c, &t.shards)
 	wirefmt.Bool(c, &t.awaited)
+}
+
+// waitFields are those of one that waits.
+func waitFields(c *wirefmt.Coder, at **txn) {
+	if *at == nil {
+		*at = &txn{state: waiting}
+	}
+	contentFields(c, *at)
+	store.ShardsFields(c, &(*at).shards)
+	wirefmt.Bool(c, &(*at).only)
+}
+
+// contentFields are those of what a transaction does, and its age.
+func contentFields(c *wirefmt.Coder, t *txn) {
+	all := store.Txn{ID: t.id, Priority: t.priority, Reads: t.reads, Writes: t.writes}
+	store.TxnFields(c, &all)
+	t.id, t.priority, t.reads, t.writes = all.ID, all.Priority, all.Reads, all.Writes
 }
 
 // read decodes what is on disk, which is right: runners stop at the panic.

@@ -2,6 +2,7 @@ package layered
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/foresay/foresay/protocol"
@@ -28,11 +29,17 @@ type server struct {
 	place   store.Place
 	shard   *shard
 	group   *raft.Part[store.Message]
-	asked   map[raft.Position]question    // commands that were proposed and are not answered
+	asked   map[raft.Position]question // commands that were proposed and are not answered
+	late    map[store.TxnID][]question // those among them whose transactions wait
+	waiting inquiries
 	first   map[store.TxnID]time.Duration // when a transaction that is open was seen first
 	status  smr.Status                    // what the group's member said last
 	refused string
 }
+
+// waitFor is how many round trips a transaction waits for others, before it is refused: their
+// decision takes three, and as much again if its leaders change.
+const waitFor = 6
 
 // question is a command that a coordinator has asked for.
 type question struct {
@@ -62,6 +69,7 @@ func newServer(cfg store.Config, logEntries int) (*server, error) {
 		return nil, fmt.Errorf("layered: Config.ID: %d is no shard of the layout", cfg.ID)
 	}
 	s := &server{cfg: cfg, place: p, shard: newShard(cfg.Applied), asked: map[raft.Position]question{},
+		late: map[store.TxnID][]question{}, waiting: inquiries{of: map[uint64]inquiry{}},
 		first: map[store.TxnID]time.Duration{}}
 	shard, group := uint32(p.Index), kit.GroupOf(cfg, p)
 	group.SnapshotEvery = logEntries
@@ -70,7 +78,8 @@ func newServer(cfg store.Config, logEntries int) (*server, error) {
 		Machine: s.shard, Prefix: []byte(statePrefix),
 		Message: func(m smr.Message) store.Message { return grouped{shard, m} },
 		Timer:   func(t protocol.Timer) protocol.Timer { return groupTimer{t} },
-		Hooks:   raft.Hooks[store.Message]{Committed: s.committed, Follows: s.follows, Said: s.hear},
+		Hooks: raft.Hooks[store.Message]{Committed: s.committed, Confirmed: s.confirmed, Follows: s.follows,
+			Said: s.hear},
 	})
 	return s, err
 }
@@ -113,10 +122,9 @@ func (s *server) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 	case ask:
 		s.onAsk(env, from, m)
 	case store.ReadRequest:
-		// What a follower has may be old: the commit says so.
-		v := s.shard.value(s.group.State(env), m.Key)
-		env.Send(from, store.ReadReply{Ref: m.Ref, Value: v, Pending: !s.shard.locks[m.Key].writer.IsZero(),
-			Hint: v.Version.Time})
+		s.onRead(env, from, m)
+	case check:
+		s.onCheck(env, from, m)
 	case store.StatusQuery:
 		if from == protocol.App {
 			s.onStatus(env, m)
@@ -137,12 +145,11 @@ func (s *server) onAsk(env *protocol.Env[store.Message], from protocol.ID, m ask
 	if int(m.Shard) != s.place.Index {
 		return
 	}
-	if _, leads := s.group.Leads(); !leads {
-		env.Send(from, elsewhere{m.Ref, s.group.Leader().ID})
+	if s.leadsNot(env, from, m.Ref) {
 		return
 	}
 	var at raft.Position
-	ok := len(s.asked) < s.cfg.MaxTxns
+	ok := len(s.asked)+len(s.late) < s.cfg.MaxTxns
 	if ok {
 		at, ok = s.group.Propose(env, m.Command)
 	}
@@ -153,18 +160,52 @@ func (s *server) onAsk(env *protocol.Env[store.Message], from protocol.ID, m ask
 	s.asked[at] = question{from, m.Ref}
 }
 
+// leadsNot reports whether the server does not lead, and says who does.
+func (s *server) leadsNot(env *protocol.Env[store.Message], from protocol.ID, ref uint64) bool {
+	if _, leads := s.group.Leads(); leads {
+		return false
+	}
+	env.Send(from, elsewhere{ref, s.group.Leader().ID})
+	return true
+}
+
 // committed answers who asked for a command.
-func (s *server) committed(env *protocol.Env[store.Message], at raft.Position, _ []byte) {
-	r := s.shard.results[0]
+func (s *server) committed(env *protocol.Env[store.Message], at raft.Position, command []byte) {
+	e := s.shard.results[0]
 	s.shard.results = s.shard.results[1:]
 	if q, ok := s.asked[at]; ok {
 		delete(s.asked, at)
-		env.Send(q.from, told{q.ref, r})
+		env.Send(q.from, told{q.ref, e.result})
+		if e.State == waiting {
+			m, _ := s.shard.format.Decode(command)
+			id := m.(prepare).Txn.ID
+			s.late[id] = append(s.late[id], q)
+			s.wound(env, id)
+		}
+	}
+	for _, w := range e.woken {
+		for _, q := range s.late[w.id] {
+			env.Send(q.from, told{q.ref, w.result})
+		}
+		delete(s.late, w.id)
+	}
+}
+
+// wound has coordinators of the site end the younger transactions that one waits for.
+func (s *server) wound(env *protocol.Env[store.Message], id store.TxnID) {
+	if t := s.shard.waits(id); t != nil {
+		for _, w := range s.shard.meet(t).wounds {
+			env.Send(s.cfg.Layout.Coordinator(s.place.Site, w.id), wound{w.id, w.shards})
+		}
 	}
 }
 
 // follows forgets who has asked: what was proposed may be carried out or not, and they ask again.
-func (s *server) follows(*protocol.Env[store.Message]) { clear(s.asked) }
+func (s *server) follows(*protocol.Env[store.Message]) {
+	clear(s.asked)
+	clear(s.late)
+	clear(s.waiting.of)
+}
 
 // Expire implements protocol.Node.
 func (s *server) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
@@ -191,7 +232,32 @@ func (s *server) sweep(env *protocol.Env[store.Message]) {
 			env.Send(s.cfg.Layout.Coordinator(s.place.Site, t.id), finish{t.id, t.shards})
 		}
 	}
+	for _, t := range slices.Clone(s.shard.queue) {
+		at, ok := s.first[t.id]
+		if !ok {
+			at = env.Now
+		}
+		seen[t.id] = at
+		s.tend(env, t, env.Now-at)
+	}
 	s.first = seen
+}
+
+// tend has the group refuse a transaction that has waited for too long, and wounds again what it
+// waits for.
+func (s *server) tend(env *protocol.Env[store.Message], t *txn, waited time.Duration) {
+	if _, leads := s.group.Leads(); !leads {
+		return
+	}
+	if waited <= waitFor*s.cfg.RoundTrip {
+		s.wound(env, t.id)
+		return
+	}
+	b, err := s.shard.format.Append(nil, giveUp{t.id})
+	if err != nil {
+		panic(fmt.Sprintf("layered: a command cannot be encoded: %v", err)) // it is of the format
+	}
+	s.group.Propose(env, b)
 }
 
 func (s *server) onStatus(env *protocol.Env[store.Message], m store.StatusQuery) {
@@ -202,7 +268,7 @@ func (s *server) onStatus(env *protocol.Env[store.Message], m store.StatusQuery)
 		Txns:    s.shard.size(), Locks: len(s.shard.locks), Old: s.shard.books.old,
 	}
 	kit.Standing(&st, s.group)
-	for _, t := range s.shard.all() {
+	for _, t := range slices.Concat(s.shard.all(), s.shard.queue) {
 		st.Open++
 		st.TxnBytes += store.ContentBytes(t.reads, t.writes)
 		if t.state == prepared {
@@ -239,8 +305,14 @@ func (s *server) Check() error {
 	if len(locks) != len(s.shard.locks) {
 		return fmt.Errorf("layered: server %d: %d keys are locked, want %d", s.cfg.ID, len(s.shard.locks), len(locks))
 	}
+	if n := len(s.shard.queue); n > maxQueue || !slices.IsSortedFunc(s.shard.queue, byAge) || s.shard.freed {
+		return fmt.Errorf("layered: server %d: %d transactions wait, the limit is %d", s.cfg.ID, n, maxQueue)
+	}
 	if n := len(s.shard.results); n > 0 {
 		return fmt.Errorf("layered: server %d: %d results are left", s.cfg.ID, n)
+	}
+	if n := len(s.waiting.of); n > s.cfg.MaxWaiting {
+		return fmt.Errorf("layered: server %d: %d questions wait, the limit is %d", s.cfg.ID, n, s.cfg.MaxWaiting)
 	}
 	return s.group.Check()
 }

@@ -21,10 +21,25 @@ type shard struct {
 	open   map[store.TxnID]*txn
 	locks  map[store.Key]lock
 	books  books
+	queue  []*txn // that wait, the oldest first. Invariant: none of them is open.
+	freed  bool   // since the last command somebody has left whom others may have waited for
 	// results are of the commands that were carried out since somebody took them.
-	results   []result
+	results   []effect
 	remembers uint64                       // as remembered says
 	applied   func(store.Key, store.Value) // nil: nobody
+}
+
+// effect is what a command has done: what the shard knows of its transaction, and what it has said
+// to those that had waited.
+type effect struct {
+	result
+	woken []word
+}
+
+// word is what the shard says to a transaction that had waited.
+type word struct {
+	id store.TxnID
+	result
 }
 
 // lock is on a key that prepared transactions have read, or one has written.
@@ -36,12 +51,15 @@ type lock struct {
 // txn is a transaction that the shard has voted for, or whose end it knows and others may not.
 type txn struct {
 	id     store.TxnID
-	state  state // Invariant: prepared, committed or aborted
+	state  state // Invariant: prepared, committed, aborted or, in the queue alone, waiting
 	reason store.Reason
 	shards []uint32
-	reads  []store.Read  // while it is prepared
+	reads  []store.Read  // while it waits or is prepared
 	writes []store.Write // likewise
-	locked bool          // Invariant: it is prepared
+	// priority is the age that it was sent with.
+	priority store.Priority
+	only     bool // it has no other part; while it waits
+	locked   bool // Invariant: it is prepared
 	// awaited says that the shard has made the decision, and others may not know it.
 	awaited bool
 }
@@ -57,6 +75,7 @@ func (s *shard) Load(state protocol.Keys) {
 	if b, ok := state.Get([]byte(booksKey)); ok {
 		s.books = read(booksLayout, b)
 	}
+	s.loadQueue(state)
 	for _, b := range state.Scan([]byte(openPrefix), []byte{openPrefix[0] + 1}) {
 		t := read(openLayout, b)
 		s.open[t.id] = t
@@ -68,16 +87,21 @@ func (s *shard) Load(state protocol.Keys) {
 
 // Apply implements raft.Machine.
 func (s *shard) Apply(state raft.State, _ raft.Position, command []byte) {
-	r := result{State: aborted}
+	e := effect{result: result{State: aborted}}
 	switch m, _ := s.format.Decode(command); m := m.(type) {
 	case prepare:
-		r = s.prepare(state, m)
+		e.result = s.prepare(state, m)
 	case decide:
-		r = s.decide(state, m)
+		e.result, e.woken = s.decide(state, m)
 	case done:
-		r = s.finish(state, m)
+		e.result = s.finish(state, m)
+	case giveUp:
+		e.result, e.woken = s.giveUp(state, m)
 	}
-	s.results = append(s.results, r)
+	if s.freed {
+		e.woken = append(e.woken, s.wake(state)...)
+	}
+	s.results = append(s.results, e)
 }
 
 // value returns what is under a key.
@@ -98,27 +122,33 @@ func (s *shard) known(state protocol.Keys, id store.TxnID) (r result, ok bool) {
 	if t := s.open[id]; t != nil {
 		return result{t.state, t.reason}, true
 	}
+	if s.waits(id) != nil {
+		return result{State: waiting}, true
+	}
 	if b, ok := state.Get(txnKey(endedPrefix, id)); ok {
 		return read(endedLayout, b), true
 	}
 	return result{forgotten, store.Old}, id.Time <= s.books.old
 }
 
-// prepare votes. A no is the transaction's end, here and so everywhere.
+// prepare votes, or has the transaction wait. A no is its end, here and so everywhere.
 func (s *shard) prepare(state raft.State, m prepare) result {
 	if r, ok := s.known(state, m.Txn.ID); ok {
 		return r
 	}
-	t := &txn{id: m.Txn.ID, shards: m.Shards, reads: m.Txn.Reads, writes: m.Txn.Writes}
-	if why := s.refuses(state, t); why != store.NoReason {
-		return s.end(state, t, false, why)
+	t := &txn{id: m.Txn.ID, priority: m.Txn.Priority, shards: m.Shards, reads: m.Txn.Reads, writes: m.Txn.Writes,
+		only: m.Only}
+	if !m.Waits {
+		t.priority = store.Priority{}
 	}
-	if m.Only {
-		return s.end(state, t, true, store.NoReason)
+	r := s.admit(state, t)
+	switch {
+	case r.State != waiting:
+		return r
+	case !m.Waits:
+		return s.end(state, t, false, store.Locked)
 	}
-	s.lock(t)
-	s.keep(state, t)
-	return result{State: prepared}
+	return s.enqueue(state, t)
 }
 
 // keep writes a transaction that is open.
@@ -127,25 +157,31 @@ func (s *shard) keep(state raft.State, t *txn) {
 	state.Put(txnKey(openPrefix, t.id), openLayout.Encode(t))
 }
 
-// refuses returns why the shard does not vote for a transaction.
-func (s *shard) refuses(state protocol.Keys, t *txn) store.Reason {
+// stale returns why the shard will never vote for a transaction.
+func (s *shard) stale(state protocol.Keys, t *txn) store.Reason {
 	for _, r := range t.reads {
-		switch {
-		case s.value(state, r.Key).Version != r.Version:
+		if s.value(state, r.Key).Version != r.Version {
 			return store.StaleRead
-		case !s.locks[r.Key].writer.IsZero():
-			return store.Locked
 		}
 	}
 	for _, w := range t.writes {
-		switch l := s.locks[w.Key]; {
-		case !t.id.After(s.value(state, w.Key).Version):
+		if !t.id.After(s.value(state, w.Key).Version) {
 			return store.StaleWrite
-		case !l.writer.IsZero() || l.readers > 0:
-			return store.Locked
 		}
 	}
 	return store.NoReason
+}
+
+// check says whether a transaction that writes nothing is committed by what there is.
+func (s *shard) check(state protocol.Keys, t store.Txn) result {
+	all := &txn{id: t.ID, reads: t.Reads}
+	if why := s.stale(state, all); why != store.NoReason {
+		return result{aborted, why}
+	}
+	if s.locked(all) {
+		return result{aborted, store.Locked}
+	}
+	return result{State: committed}
 }
 
 // lock locks the keys of a transaction that is prepared.
@@ -178,18 +214,20 @@ func (s *shard) count(t *txn, n int) {
 }
 
 // decide carries out a decision, or makes it. What was decided first stands.
-func (s *shard) decide(state raft.State, m decide) result {
+func (s *shard) decide(state raft.State, m decide) (result, []word) {
 	r, ok := s.known(state, m.ID)
 	switch {
 	case !ok:
 		// Nobody has the shard's vote, so nobody has decided to commit: from now on it says no.
-		return s.end(state, &txn{id: m.ID, shards: m.Shards}, false, m.Reason)
+		return s.end(state, &txn{id: m.ID, shards: m.Shards}, false, m.Reason), nil
+	case r.State == waiting: // likewise
+		return s.refuse(state, s.waits(m.ID), m.Reason)
 	case r.State != prepared:
-		return r
+		return r, nil
 	}
 	t := s.open[m.ID]
 	t.awaited = m.Anchor && m.Commit && len(t.shards) > 1
-	return s.end(state, t, m.Commit, m.Reason)
+	return s.end(state, t, m.Commit, m.Reason), nil
 }
 
 // finish takes note that all shards have carried out what this one decided. The answer says what
@@ -221,7 +259,7 @@ func (s *shard) end(state raft.State, t *txn, commit bool, why store.Reason) res
 	}
 	if t.locked {
 		s.count(t, -1)
-		t.locked = false
+		t.locked, s.freed = false, true
 	}
 	if t.reads, t.writes = nil, nil; t.awaited {
 		s.keep(state, t)
@@ -264,4 +302,4 @@ func (s *shard) all() []*txn {
 }
 
 // size returns how many transactions the shard remembers.
-func (s *shard) size() int { return len(s.open) + int(s.books.next-s.books.first) }
+func (s *shard) size() int { return len(s.open) + len(s.queue) + int(s.books.next-s.books.first) }

@@ -47,7 +47,7 @@ func TestShard(t *testing.T) {
 					t.Fatal(err)
 				}
 				s.Apply(env, raft.Position{Index: uint64(i) + 2, Term: 1}, b)
-				if got := s.results; len(got) != 1 || got[0] != tc.want[i] {
+				if got := s.results; len(got) != 1 || got[0].result != tc.want[i] {
 					t.Errorf("%s, loaded %v: command %d has the result %+v, want %+v", tc.name, loaded, i, got, tc.want[i])
 				}
 				s.results = nil
@@ -72,7 +72,7 @@ func TestForgetting(t *testing.T) {
 		}
 		s.Apply(env, raft.Position{}, b)
 		defer func() { s.results = nil }()
-		return s.results[0]
+		return s.results[0].result
 	}
 	awaited := store.TxnID{Time: 1, Client: 1}
 	apply(prepare{Txn: store.Txn{ID: awaited, Writes: []store.Write{{Key: "k"}}}, Shards: []uint32{0, 1}})

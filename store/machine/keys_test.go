@@ -129,7 +129,7 @@ func TestReadOnlyKeys(t *testing.T) {
 		{carousel.Protocol(), client.Predicated, 100, 100, 200, 100, 300},
 		{fast, client.GRPC, 300, 100, 300, 300, 200},
 		{fast, client.Spec, 200, 100, 200, 200, 200},
-		{layered.Protocol(), client.GRPC, 600, 500, 600, 600, 500},
+		{layered.Protocol(), client.GRPC, 400, 300, 400, 400, 500},
 		{tapir.Protocol(), client.GRPC, 100, 100, 100, 100, 100}, // it reads from the nearest site
 		{replicatedcommit.Protocol(), client.GRPC, 300, 200, 300, 300, 200},
 	} {

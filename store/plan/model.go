@@ -161,6 +161,7 @@ func (v *view) longest(partitions []int, each func(p part) time.Duration) (d tim
 // What a part takes.
 func toNearest(p part) time.Duration  { return p.nearest }
 func toMajority(p part) time.Duration { return p.majority }
+func atLeader(p part) time.Duration   { return p.leader }
 func toAsk(p part) time.Duration      { return p.ask }
 func toLeader(p part) time.Duration   { return p.led }
 
@@ -222,12 +223,14 @@ func (v *view) replicatedCommit(t Txn) time.Duration {
 	return d + v.parts[0].majority // all sites have all partitions
 }
 
-// layered reads from a majority, has a coordinator at the nearest site ask each partition's leader,
-// and then the leader of the first partition for the decision.
+// layered reads at the leaders, and has a coordinator at the nearest site ask each partition's
+// leader: to have its group prepare, or, if the transaction only reads, whether what it has read is
+// still so, of which a majority confirms that it leads. What several partitions have prepared, the
+// group of the first one decides.
 func (v *view) layered(t Txn) time.Duration {
 	all := t.Partitions()
-	d := v.reads(t, toMajority) + v.trip(v.c, v.near) + v.longest(all, toAsk)
-	if len(all) > 1 {
+	d := v.reads(t, atLeader) + v.trip(v.c, v.near) + v.longest(all, toAsk)
+	if len(all) > 1 && len(t.Writes) > 0 {
 		d += v.parts[all[0]].ask
 	}
 	return d

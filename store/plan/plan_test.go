@@ -48,7 +48,8 @@ func TestByHand(t *testing.T) {
 		{plan.ReplicatedCommit, plan.Txn{Reads: []int{0, 1}}, true, 60},          // side by side
 		{plan.ReplicatedCommit, plan.Txn{Writes: []int{1}}, false, 30},           // one vote
 		{plan.Layered, plan.Txn{Writes: []int{0}}, false, 20},                    // to b, and its majority
-		{plan.Layered, plan.Txn{Reads: []int{1}, Writes: []int{1}}, false, 140},  // a majority; to d, and its majority
+		{plan.Layered, plan.Txn{Reads: []int{1}, Writes: []int{1}}, false, 180},  // at d; to d, and its majority
+		{plan.Layered, plan.Txn{Reads: []int{0, 1}}, false, 190},                 // at b, at d; both still lead
 		{plan.Layered, plan.Txn{Writes: []int{0, 1}}, false, 130},                // both prepare, 0 decides
 		{plan.CarouselBasic, plan.Txn{Reads: []int{0, 1}}, true, 70},             // d, as of a timestamp
 		{plan.CarouselBasic, plan.Txn{Reads: []int{0, 1}}, false, 110},           // 10, 30, and d on both

@@ -24,6 +24,7 @@ func messages() []message {
 		store.ReadRequest{Ref: 1, Key: "k0", Priority: txn.Priority},
 		store.ReadReply{Ref: 1, Value: store.Value{Version: id, Present: true, Bytes: []byte("x")}, Pending: true, Hint: 9,
 			Queued: true},
+		store.ReadReply{Ref: 1, Led: true},
 		store.CommitRequest{Txn: txn, Recover: true},
 		store.CommitRequest{Txn: txn, Firm: true},
 		store.CommitRequest{Txn: txn, Hold: true},

@@ -24,6 +24,7 @@ func messages() []store.Message {
 	value := store.Value{Version: id, Present: true, Bytes: []byte("x")}
 	return []store.Message{
 		store.ReadRequest{Ref: 1, Key: "k", Priority: txn.Priority}, store.ReadReply{Ref: 1, Value: value, Hint: 9},
+		store.ReadReply{Ref: 1, Led: true},
 		store.CommitRequest{Txn: txn, Recover: true}, store.CommitRequest{Txn: txn, Serializable: true},
 		store.DeclareRequest{ID: id, Reads: []store.Key{"k"}, Serializable: true},
 		store.DeclareRequest{ID: id, Reads: []store.Key{"k"}, MaxAge: 5, NotBefore: 3, At: 4},

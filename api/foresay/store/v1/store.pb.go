@@ -399,7 +399,9 @@ type ReadResponse struct {
 	// The request has a priority, and older transactions that were refused before are
 	// going to change the key. The client had better ask again, rather than make an
 	// attempt that is refused.
-	Queued        bool `protobuf:"varint,6,opt,name=queued,proto3" json:"queued,omitempty"`
+	Queued bool `protobuf:"varint,6,opt,name=queued,proto3" json:"queued,omitempty"`
+	// The server leads the shard, in a store whose shards are led.
+	Led           bool `protobuf:"varint,7,opt,name=led,proto3" json:"led,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -472,6 +474,13 @@ func (x *ReadResponse) GetHint() uint64 {
 func (x *ReadResponse) GetQueued() bool {
 	if x != nil {
 		return x.Queued
+	}
+	return false
+}
+
+func (x *ReadResponse) GetLed() bool {
+	if x != nil {
+		return x.Led
 	}
 	return false
 }
@@ -3103,14 +3112,15 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\vReadRequest\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\fR\x03key\x126\n" +
 	"\bpriority\x18\x02 \x01(\v2\x1a.foresay.store.v1.PriorityR\bpriority\x12\x14\n" +
-	"\x05epoch\x18\x03 \x01(\x04R\x05epoch\"\xb9\x01\n" +
+	"\x05epoch\x18\x03 \x01(\x04R\x05epoch\"\xcb\x01\n" +
 	"\fReadResponse\x123\n" +
 	"\aversion\x18\x01 \x01(\v2\x19.foresay.store.v1.VersionR\aversion\x12\x18\n" +
 	"\apresent\x18\x02 \x01(\bR\apresent\x12\x14\n" +
 	"\x05value\x18\x03 \x01(\fR\x05value\x12\x18\n" +
 	"\apending\x18\x04 \x01(\bR\apending\x12\x12\n" +
 	"\x04hint\x18\x05 \x01(\x04R\x04hint\x12\x16\n" +
-	"\x06queued\x18\x06 \x01(\bR\x06queued\"M\n" +
+	"\x06queued\x18\x06 \x01(\bR\x06queued\x12\x10\n" +
+	"\x03led\x18\a \x01(\bR\x03led\"M\n" +
 	"\x04Read\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\fR\x03key\x123\n" +
 	"\aversion\x18\x02 \x01(\v2\x19.foresay.store.v1.VersionR\aversion\"G\n" +

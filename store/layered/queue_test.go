@@ -1,0 +1,273 @@
+package layered
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/sim/deploy"
+	"github.com/foresay/foresay/smr/raft"
+	"github.com/foresay/foresay/store"
+)
+
+// aged returns the prepare of a transaction that began at a time, and was tried then or later. keys
+// are written, or read with a ? behind them.
+func aged(began, tried uint64, keys ...store.Key) prepare {
+	txn := store.Txn{ID: store.TxnID{Time: tried, Client: 1}, Priority: store.Priority{Began: began, Client: 1}}
+	m := prepare{Txn: txn, Shards: []uint32{0, 1}, Waits: true}
+	for _, k := range keys {
+		if name, reads := strings.CutSuffix(string(k), "?"); reads {
+			m.Txn.Reads = append(m.Txn.Reads, store.Read{Key: store.Key(name)})
+		} else {
+			m.Txn.Writes = append(m.Txn.Writes, store.Write{Key: k})
+		}
+	}
+	return m
+}
+
+func ends(m prepare, commit bool) decide {
+	return decide{ID: m.Txn.ID, Shards: m.Shards, Commit: commit, Reason: store.Fenced}
+}
+
+// TestQueue has transactions meet others, in a shard that has loaded its state before each command,
+// too. What is said to each is written as the time of its ID and its state.
+func TestQueue(t *testing.T) {
+	old, young := aged(10, 10, "k"), aged(20, 20, "k")
+	only := aged(20, 20, "k")
+	only.Only = true
+	earlier := aged(10, 33, "k")
+	earlier.Waits = false
+	for _, tc := range []struct {
+		name     string
+		commands []any
+		want     string // of each command, and behind + who has waited
+		wounded  string // at the end
+	}{
+		{"a younger one waits for an older one", []any{old, young, ends(old, true)},
+			"10 prepared; 20 waits; 10 committed + 20 prepared", ""},
+		{"one of an earlier version's log does not wait", []any{young, earlier}, "20 prepared; 33 aborted", ""},
+		{"nor does its age count", []any{earlier, aged(20, 34, "k")}, "33 prepared; 34 waits", "33"},
+		{"a decision is made at once", []any{old, only, ends(old, false)}, "10 prepared; 20 waits; 10 aborted + 20 committed",
+			""},
+		{"an older one wounds a younger one", []any{young, aged(10, 25, "k")}, "20 prepared; 25 waits", "20"},
+		{"an older one wounds those that have read", []any{aged(20, 20, "k?"), aged(30, 30, "k?"), aged(10, 40, "k")},
+			"20 prepared; 30 prepared; 40 waits", "20 30"},
+		{"one that is tried again wounds what it has left", []any{young, aged(20, 25, "k")}, "20 prepared; 25 waits", "20"},
+		{"it would be in vain to wait for an older one that writes what was read", []any{old, aged(20, 20, "k?", "l")},
+			"10 prepared; 20 aborted", ""},
+		{"but not for a younger one, which is wounded", []any{young, aged(10, 25, "k?", "l"), ends(young, false)},
+			"20 prepared; 25 waits; 20 aborted + 25 prepared", ""},
+		{"if that is committed after all, it was in vain", []any{young, aged(10, 25, "k?", "l"), ends(young, true)},
+			"20 prepared; 25 waits; 20 committed + 25 aborted", ""},
+		{"they are woken in order of age", []any{aged(10, 10, "k"), aged(30, 31, "k"), aged(20, 32, "k"), ends(old, false),
+			ends(aged(20, 32), false)},
+			"10 prepared; 31 waits; 32 waits; 10 aborted + 32 prepared; 32 aborted + 31 prepared", ""},
+		{"one that is refused when it is woken lets a younger one go on that has come before it", []any{
+			aged(25, 25, "k", "m"), aged(30, 31, "k"), aged(20, 32, "k", "m?"), ends(aged(25, 25), true)},
+			"25 prepared; 31 waits; 32 waits; 25 committed + 32 aborted + 31 prepared", ""},
+		{"nobody overtakes an older one that waits", []any{old, aged(20, 20, "k", "l"), aged(30, 30, "l")},
+			"10 prepared; 20 waits; 30 waits", ""},
+		{"an older one goes before those that wait", []any{old, aged(20, 20, "k", "l"), aged(15, 30, "l")},
+			"10 prepared; 20 waits; 30 prepared", ""},
+		{"one that is refused lets those behind it go on", []any{old, aged(20, 20, "k", "l"), aged(30, 30, "l"),
+			giveUp{aged(20, 20).Txn.ID}}, "10 prepared; 20 waits; 30 waits; 20 aborted + 20 aborted + 30 prepared", ""},
+		{"who does not wait any more is not given up", []any{old, young, ends(old, true), giveUp{young.Txn.ID}},
+			"10 prepared; 20 waits; 10 committed + 20 prepared; 20 prepared", ""},
+		{"the anchor aborts one that waits", []any{old, young, ends(young, false), ends(old, true), young},
+			"10 prepared; 20 waits; 20 aborted + 20 aborted; 10 committed; 20 aborted", ""},
+		{"one that waits comes again", []any{old, young, young, ends(old, false)},
+			"10 prepared; 20 waits; 20 waits; 10 aborted + 20 prepared", ""},
+	} {
+		for _, loaded := range []bool{false, true} {
+			s, env := newShard(nil), protocol.NewEnv[store.Message](nil, 1, nil)
+			var got []string
+			for i, c := range tc.commands {
+				if loaded {
+					s = newShard(nil)
+					s.Load(env)
+				}
+				b, err := s.format.Append(nil, c)
+				if err != nil {
+					t.Fatal(err)
+				}
+				s.Apply(env, raft.Position{Index: uint64(i) + 2, Term: 1}, b)
+				var id store.TxnID
+				switch c := c.(type) {
+				case prepare:
+					id = c.Txn.ID
+				case decide:
+					id = c.ID
+				case giveUp:
+					id = c.ID
+				}
+				said := saying(id, s.results[0].result)
+				for _, w := range s.results[0].woken {
+					said += " + " + saying(w.id, w.result)
+				}
+				got = append(got, said)
+				s.results = nil
+			}
+			if got := strings.Join(got, "; "); got != tc.want {
+				t.Errorf("%s, loaded %v:\n%s, want\n%s", tc.name, loaded, got, tc.want)
+			}
+			var wounded []string
+			for _, waits := range s.queue {
+				for _, w := range s.meet(waits).wounds {
+					wounded = append(wounded, fmt.Sprint(w.id.Time))
+				}
+			}
+			if got := strings.Join(wounded, " "); got != tc.wounded {
+				t.Errorf("%s, loaded %v: %q are wounded, want %q", tc.name, loaded, got, tc.wounded)
+			}
+		}
+	}
+}
+
+func saying(id store.TxnID, r result) string {
+	return fmt.Sprint(id.Time, " ", [...]string{"prepared", "committed", "aborted", "forgotten", "waits"}[r.State])
+}
+
+// TestQueueIsBounded: who finds no room is refused.
+func TestQueueIsBounded(t *testing.T) {
+	s, env := newShard(nil), protocol.NewEnv[store.Message](nil, 1, nil)
+	for i := range uint64(maxQueue + 3) {
+		b, err := s.format.Append(nil, aged(i+1, i+1, "k"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Apply(env, raft.Position{Index: i + 2, Term: 1}, b)
+	}
+	refused := slices.DeleteFunc(s.results, func(e effect) bool { return e.State != aborted })
+	if len(s.queue) != maxQueue || len(refused) != 2 || refused[0].Reason != store.Locked {
+		t.Errorf("%d transactions wait, and %v are refused", len(s.queue), refused)
+	}
+}
+
+// TestQueueLeavesNothing gives a shard commands by chance, and in the end aborts all transactions.
+func TestQueueLeavesNothing(t *testing.T) {
+	for seed := range uint64(200) {
+		rng := rand.New(rand.NewPCG(seed, 5))
+		s, env := newShard(nil), protocol.NewEnv[store.Message](nil, 1, nil)
+		var all []prepare
+		index := uint64(2)
+		apply := func(c any) {
+			b, err := s.format.Append(nil, c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Apply(env, raft.Position{Index: index, Term: 1}, b)
+			index++
+			if rng.IntN(4) == 0 {
+				s = newShard(nil)
+				s.Load(env)
+			}
+			for _, waits := range s.queue {
+				if !s.meet(waits).waits {
+					t.Fatalf("seed %d: after %+v %v waits for nobody", seed, c, waits.id)
+				}
+			}
+		}
+		for range 60 {
+			n := uint64(len(all) + 1)
+			switch {
+			case n == 1 || rng.IntN(2) == 0:
+				var keys []store.Key
+				for _, k := range []store.Key{"a", "b", "c"} {
+					if how := rng.IntN(3); how > 0 {
+						keys = append(keys, k+store.Key([]string{"", "?"}[how-1]))
+					}
+				}
+				m := aged(1+rng.Uint64N(n), n, keys...)
+				m.Only = rng.IntN(3) == 0
+				all = append(all, m)
+				apply(m)
+			case rng.IntN(4) == 0:
+				apply(giveUp{all[rng.IntN(len(all))].Txn.ID})
+			default:
+				apply(ends(all[rng.IntN(len(all))], rng.IntN(2) == 0))
+			}
+		}
+		for _, m := range all {
+			apply(ends(m, false))
+		}
+		if n := len(s.queue) + len(s.open) + len(s.locks); n > 0 {
+			t.Fatalf("seed %d: %d transactions wait, %d are open, %d keys are locked", seed, len(s.queue), len(s.open),
+				len(s.locks))
+		}
+		for k := range env.Scan([]byte(waitPrefix), []byte{waitPrefix[0] + 1}) {
+			t.Fatalf("seed %d: %q is left on disk", seed, k)
+		}
+	}
+}
+
+// TestDeadlock has two transactions each wait for the other, at different shards: the younger one
+// is wounded long before anybody has waited for too long.
+func TestDeadlock(t *testing.T) {
+	w := newTown(t, 2) // y's shard is led at a, x's at b
+	for client := range w.clients {
+		w.read(client, "x", false)
+		w.commit(client, nil, store.Write{Key: "x"}, store.Write{Key: "y"}) // its coordinator learns who leads
+	}
+	w.pass(time.Second)
+	var older, younger deploy.Answer[store.Message]
+	both := []store.Write{{Key: "x", Bytes: []byte("1")}, {Key: "y", Bytes: []byte("1")}}
+	send := func(client int, began uint64, to *deploy.Answer[store.Message]) {
+		w.Call(w.clients[client], func(ref uint64) store.Message {
+			return store.Submit{Ref: ref, Priority: store.Priority{Began: began, Client: 1}, Writes: both}
+		}, func(a deploy.Answer[store.Message]) { *to = a })
+	}
+	send(0, 2, &younger)
+	send(1, 1, &older)
+	w.pass(2 * time.Second)
+	a, b := older.Msg.(store.Done).Outcome, younger.Msg.(store.Done).Outcome
+	if a.Verdict != store.Committed || b.Verdict != store.Aborted || b.Reason != store.Reserved {
+		t.Errorf("the older one is %v (%v), the younger one %v (%v)", a.Verdict, a.Reason, b.Verdict, b.Reason)
+	}
+	if most := 8 * 20 * time.Millisecond; older.Took > most {
+		t.Errorf("the older one takes %v, want %v at most", older.Took, most)
+	}
+}
+
+// TestWaitEnds: one that waits for another that stays undecided is refused before that is decided.
+// One that waits for less long is told when the other is decided.
+func TestWaitEnds(t *testing.T) {
+	const trip = 20 * time.Millisecond
+	w := newTown(t, 2)
+	w.read(0, "y", false)
+	leads := w.Get(w.servers[0]).(*server)
+	hold := func() prepare {
+		m := aged(1, uint64(w.Now()), "y")
+		b, err := leads.shard.format.Append(nil, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Deliver(leads.cfg.ID, ask{Ref: 1, Command: b})
+		w.pass(2 * trip)
+		if len(leads.shard.open) != 1 {
+			t.Fatal("nothing is prepared")
+		}
+		return m
+	}
+	hold() // there is no coordinator that knows of it
+	o, took := w.commit(0, nil, store.Write{Key: "y"})
+	if least, most := waitFor*trip, (waitFor+5)*trip; o.Reason != store.Locked || took < least || took > most {
+		t.Errorf("who waits is %v (%v) after %v, want refused after %v to %v", o.Verdict, o.Reason, took, least, most)
+	}
+	w.pass(2 * time.Second)
+
+	m := hold()
+	w.After(3*trip, func() {
+		b, err := leads.shard.format.Append(nil, ends(m, false))
+		if err != nil {
+			t.Error(err)
+		}
+		w.Deliver(leads.cfg.ID, ask{Ref: 2, Command: b})
+	})
+	if o, took := w.commit(0, nil, store.Write{Key: "y"}); o.Verdict != store.Committed || took != 4*trip {
+		t.Errorf("who waits is %v (%v) after %v, want committed after %v", o.Verdict, o.Reason, took, 4*trip)
+	}
+}

@@ -1,0 +1,156 @@
+package layered
+
+import (
+	"testing"
+	"time"
+
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/sim"
+	"github.com/foresay/foresay/sim/deploy"
+	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/storetest"
+	"github.com/foresay/foresay/wan"
+)
+
+// A town is a store of three sites, a round trip of 20 ms apart, with a client at each. The servers
+// of a, the first site, lead.
+type town struct {
+	*deploy.Deployment[store.Message]
+	t       *testing.T
+	servers []protocol.ID // of the first shard
+	clients []protocol.ID
+}
+
+func newTown(t *testing.T, shards int) *town {
+	t.Helper()
+	w := &town{t: t}
+	layout := storetest.Layout(3, shards)
+	var err error
+	w.Deployment, err = deploy.New(deploy.Config[store.Message]{
+		Sim: sim.Config[store.Message]{WAN: wan.Uniform(20*time.Millisecond, "a", "b", "c"), Codec: Protocol().Codec},
+		Answers: func(msg store.Message) (call uint64, ok bool) {
+			switch m := msg.(type) {
+			case store.Got:
+				return m.Ref, true
+			case store.Done:
+				return m.Ref, true
+			}
+			return 0, false
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	add := func(id protocol.ID, i int, build func(store.Config) (protocol.Node[store.Message], error)) {
+		cfg := store.Config{ID: id, Layout: layout, RoundTrip: 20 * time.Millisecond}
+		site := wan.Site(layout.Sites[i].Name)
+		if err := w.Add(id, site, func() (protocol.Node[store.Message], error) { return build(cfg) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, s := range layout.Sites {
+		for _, id := range s.Shards {
+			add(id, i, Protocol().NewServer)
+		}
+		add(s.Coordinators[0], i, Protocol().NewCoordinator)
+		client := protocol.ID(200 + i)
+		add(client, i, func(c store.Config) (protocol.Node[store.Message], error) { return Protocol().NewClient(c) })
+		w.servers, w.clients = append(w.servers, s.Shards[0]), append(w.clients, client)
+	}
+	w.pass(2 * time.Second) // to elect, and to measure
+	return w
+}
+
+func (w *town) pass(d time.Duration) {
+	w.t.Helper()
+	if err := w.Pass(d); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// call makes a call, and waits for the answer.
+func (w *town) call(client int, message func(ref uint64) store.Message) (answer store.Message, took time.Duration) {
+	w.t.Helper()
+	w.Call(w.clients[client], message, func(a deploy.Answer[store.Message]) { answer, took = a.Msg, a.Took })
+	if err := w.Await(20*time.Second, func() bool { return answer != nil }); err != nil {
+		w.t.Fatal(err)
+	}
+	return answer, took
+}
+
+// read reads a key; again says that the transaction was refused before.
+func (w *town) read(client int, key store.Key, again bool) (store.Got, time.Duration) {
+	w.t.Helper()
+	got, took := w.call(client, func(ref uint64) store.Message {
+		m := store.Get{Ref: ref, Key: key}
+		if again {
+			m.Priority = store.Priority{Began: 1, Client: store.ClientID(client) + 1}
+		}
+		return m
+	})
+	return got.(store.Got), took
+}
+
+// commit commits a transaction that has read and writes so.
+func (w *town) commit(client int, reads []store.Read, writes ...store.Write) (store.Outcome, time.Duration) {
+	w.t.Helper()
+	done, took := w.call(client, func(ref uint64) store.Message {
+		return store.Submit{Ref: ref, Reads: reads, Writes: writes}
+	})
+	return done.(store.Done).Outcome, took
+}
+
+// TestReads: a read takes the way to the leader, and that to its majority if it is tried again. A
+// check takes a round trip to the leader, and one of the leader's. If nobody says that it leads, a
+// majority's answers are enough.
+func TestReads(t *testing.T) {
+	const trip = 20 * time.Millisecond
+	w := newTown(t, 2)
+	w.read(1, "y", false) // b's client learns that b is near
+	for _, tc := range []struct {
+		client int
+		again  bool
+		want   time.Duration
+	}{{0, false, 0}, {0, true, trip}, {1, false, trip}, {1, true, 2 * trip}} {
+		if got, took := w.read(tc.client, "y", tc.again); !got.OK || took != tc.want {
+			t.Errorf("client %d, again %v: a read takes %v (%v), want %v", tc.client, tc.again, took, got.OK, tc.want)
+		}
+	}
+	w.commit(1, nil, store.Write{Key: "y", Bytes: []byte("1")}) // b's coordinator learns who leads
+	got, _ := w.read(1, "y", false)
+	if o, took := w.commit(1, []store.Read{{Key: "y", Version: got.Value.Version}}); o.Verdict != store.Committed ||
+		took != 2*trip {
+		t.Errorf("what was read is %v after %v, want committed after %v", o, took, 2*trip)
+	}
+	w.Crash(w.servers[0], sim.KeepNone)
+	if got, took := w.read(1, "y", false); !got.OK || string(got.Value.Bytes) != "1" || took < trip || took > 3*trip {
+		t.Errorf("without a leader a read takes %v and has %q (%v)", took, got.Value.Bytes, got.OK)
+	}
+}
+
+// TestDeposedLeader: who leads no more, and does not know, answers reads by what it has. Neither a
+// transaction that stands on that is committed, nor does one that is tried again read it.
+func TestDeposedLeader(t *testing.T) {
+	w := newTown(t, 1)
+	for client := range w.clients {
+		w.read(client, "x", false) // it learns that its site is near
+	}
+	w.commit(1, nil, store.Write{Key: "x", Bytes: []byte("old")})
+	w.Partition(w.servers[:1], w.servers[1:])
+	w.pass(25 * time.Millisecond)
+	w.Jump(w.servers[0], -time.Hour) // it misses nobody
+	w.pass(time.Second)
+	if o, _ := w.commit(1, nil, store.Write{Key: "x", Bytes: []byte("new")}); o.Verdict != store.Committed {
+		t.Fatalf("without a the others have %v", o)
+	}
+	got, _ := w.read(0, "x", false)
+	if string(got.Value.Bytes) != "old" {
+		t.Fatalf("a's server has %q: it knows that it leads no more", got.Value.Bytes)
+	}
+	if o, _ := w.commit(0, []store.Read{{Key: "x", Version: got.Value.Version}}); o.Reason != store.StaleRead {
+		t.Errorf("a transaction that has read what is old is %v (%v)", o.Verdict, o.Reason)
+	}
+	if got, _ := w.read(0, "x", true); string(got.Value.Bytes) != "new" {
+		t.Errorf("who tries again reads %q", got.Value.Bytes)
+	}
+}
