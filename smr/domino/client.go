@@ -100,6 +100,10 @@ func (c *client) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg s
 			c.onCall(env, msg)
 		case smr.Cancel:
 			c.Cancel(env, msg)
+		case smr.MembersAre:
+			if len(msg.Members) > 0 {
+				c.regroup(msg.Members)
+			}
 		}
 		return
 	}

@@ -2,6 +2,7 @@ package domino
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -113,6 +114,27 @@ func TestBatchIsBounded(t *testing.T) {
 		}
 		if first != tc.want || all != tc.calls {
 			t.Errorf("%+v: %d in the first message, %d in all", tc, first, all)
+		}
+	}
+}
+
+// TestClientTakesMembers: a client node that is told the members by its application asks those, and
+// goes on with the ones that it has if it is told of none.
+func TestClientTakesMembers(t *testing.T) {
+	c, env := voter(t, thesis())
+	members := []smr.Member{{ID: 5}, {ID: 6}, {ID: 7}}
+	for _, told := range [][]smr.Member{members, nil} {
+		c.Receive(env, protocol.App, smr.MembersAre{Members: told})
+		env.Begin(env.Now)
+		c.probe(env)
+		var asked []protocol.ID
+		for _, e := range env.Out {
+			if _, ok := e.Msg.(probe); ok {
+				asked = append(asked, e.To)
+			}
+		}
+		if !slices.Equal(asked, []protocol.ID{5, 6, 7}) {
+			t.Errorf("told of %v, it asks %v, want 5, 6 and 7", told, asked)
 		}
 	}
 }
