@@ -152,7 +152,7 @@ func namedPlants() []named {
 		}, "TestCancelledBesideAGuess", onlyWaits},
 		{plant{
 			name: "a call waits for others' guesses since it was asked for", dir: "internal/engine",
-			old: "|| h.use != nil && h.comesOnlyNow() {", new: "|| h.use != nil && h.comesOnlyNow() && !MUTANT {",
+			old: "case h.use != nil && h.comesOnlyNow():", new: "case h.use != nil && h.comesOnlyNow() && !MUTANT:",
 		}, "TestLanesAreNotHeldUp", onlyWaits},
 		{plant{
 			name: "calls of old tasks stand behind", dir: "specgrpc",

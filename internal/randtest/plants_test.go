@@ -228,12 +228,16 @@ func unseen() map[string]string {
 		"tree neverPin": "goroutines that race for equal effects on one context may be stopped, pinned or not",
 		"tree trustRelatives": "a goroutine of a Group that uses the context around it is noticed, and its run " +
 			"pinned; futures show it in few programs",
-		"tree readAhead":    "goroutines that swap equal reads with other answers, and go on by other ways, are rare",
-		"tree keepOrder":    "one program in a thousand shows it",
-		"tree guessBefore":  "a guess that another goroutine takes between a read and the end of its context is rare",
-		"tree renameOpen":   "so are goroutines that start lanes, of which one's context ends what the other reads too",
-		"tree trustAnswers": "one program in a hundred thousand shows it",
-		"tree nameByOrder":  "goroutines that read on one context, then equal writes in a Group, in another order, are rare",
+		"tree readAhead":           "goroutines that swap equal reads with other answers, and go on by other ways, are rare",
+		"tree keepOrder":           "one program in a thousand shows it",
+		"tree guessBefore":         "a guess that another goroutine takes between a read and the end of its context is rare",
+		"tree renameOpen":          "so are lanes of which one's context ends what another reads too",
+		"tree trustAnswers":        "one program in a hundred thousand shows it",
+		"tree orderWhenLate":       "goroutines that swap ordered reads when the task's context ends are rare",
+		"tree noOrderWhenLate":     "so are runs that were told otherwise then",
+		"tree renameEnded":         "one program in a hundred thousand shows it",
+		"tree nameByLeavingBefore": "few programs start lanes after a call that only some runs make",
+		"tree nameByOrder":         "goroutines that swap reads before equal writes in a Group are rare",
 	}
 }
 

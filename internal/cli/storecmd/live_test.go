@@ -161,7 +161,7 @@ func TestPrompt(t *testing.T) {
 		var out strings.Builder
 		p := &program{&command.Program{Streams: command.Streams{Out: &out, Err: &out}}}
 		s := &prompt{txns: &txns{p: p, client: c, flags: &clientFlags{timeout: time.Second}}}
-		in := strings.NewReader("put a \"two words\"\nget a\n\njump\nget\ncommit\nmode fast\nhelp\nquit\nput a 3\n")
+		in := strings.NewReader("put a \"two words\"\nget a\n\njump\nget\ncommit\nread-mode fast\nhelp\nquit\nput a 3\n")
 		if err := s.commands(t.Context(), in, true); err != nil {
 			t.Fatal(err)
 		}
