@@ -176,10 +176,17 @@ func (x *exchange) options(opts []grpc.CallOption) []grpc.CallOption {
 	if x.limitBytes != defaultReceiveBytes {
 		room = grpc.MaxCallRecvMsgSize(x.limitBytes + min(frameOverheadBytes, math.MaxInt-x.limitBytes))
 	}
-	out := append(append(make([]grpc.CallOption, 0, len(opts)+3), opts...), room)
+	out := append(append(make([]grpc.CallOption, 0, len(opts)+2), opts...), room)
 	for i, o := range opts {
-		if own, ok := o.(grpc.PerRPCCredsCallOption); ok {
-			out[i] = grpc.PerRPCCredentials(methodCredentials{own.Creds, x.s.method.name})
+		var own credentials.PerRPCCredentials
+		switch o := o.(type) {
+		case grpc.PerRPCCredsCallOption:
+			own = o.Creds
+		case *grpc.PerRPCCredsCallOption: // see attempts
+			own = o.Creds
+		}
+		if own != nil {
+			out[i] = grpc.PerRPCCredentials(methodCredentials{own, x.s.method.name})
 		}
 	}
 	if x.speculative {

@@ -209,7 +209,7 @@ func (u *Use) handOn() {
 	}
 	doubtful := func(g *Use) bool { return !g.Call.answered || g.wrong() }
 	before := func(o *Use) bool {
-		return slices.ContainsFunc(o.Run.unsure(), func(g *Use) bool { return g.index < o.index && doubtful(g) })
+		return slices.ContainsFunc(o.Run.unsure(), func(g *Use) bool { return int(g.since) <= o.index && doubtful(g) })
 	}
 	if before(c.right) && !before(u) {
 		c.right = u

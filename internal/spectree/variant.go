@@ -53,21 +53,18 @@ func (t *Tree) Find(l *Lane, s *CallSpec) (*Call, Certainty) {
 		return c, Doubtful
 	case t.toldSame(l, k, c) != nil:
 		return c, Doubtful
-	case (t.Overlapped(l) || !l.inStep(c) || t.gaveUp() && l.asked(c)) && !t.Behind(l.run):
+	case (t.Overlapped(l) || !l.inStep(c) || t.gaveUp() && l.toldOtherwise(c)) && !t.Behind(l.run):
 		return c, Doubtful
 	}
 	return c, Sure
 }
 
-// asked reports whether the lane was told something by another call than each lane was that made c,
-// in a place where both made one: runs that gave up different calls may each be right.
-func (l *Lane) asked(c *Call) bool {
+// toldOtherwise reports whether the lane was told something else than every run that made c, by
+// another call in the same place, say: runs that gave up different calls may each be right.
+func (l *Lane) toldOtherwise(c *Call) bool {
 	other := func(u *Use) bool {
-		return slices.ContainsFunc(u.lane.uses[:u.lane.before(u)], func(its *Use) bool {
-			return !its.Call.spec.Local && slices.ContainsFunc(l.uses, func(mine *Use) bool {
-				return mine.Call != its.Call && mine.Call.key.place() == its.Call.key.place()
-			})
-		})
+		same, _ := l.knowsNoOther(u.Run)
+		return !same
 	}
 	return other(&c.use) && !slices.ContainsFunc(c.uses, func(u *Use) bool { return !other(u) })
 }

@@ -14,18 +14,25 @@ func (s *scenario) finds(what string, l *Lane, op string, want *Call, how Certai
 // that cannot be compared anew, which tells it something else. What the other run made after its
 // own is the same call only if that can be compared.
 func TestCertaintyAfterAnotherCall(t *testing.T) {
-	for _, variant := range []int{0, 1} {
+	for variant, forked := range []bool{false, false, true} {
+		variant = min(variant, 1)
 		s := play(t, replayable)
 		l := s.lane(1)
 		s.Drop(s.read(l, "left", 0), false)
 		s.Answered(s.read(l, "a", 0).Call, Actual)
+		if forked {
+			l = s.Fork(l)
+		}
 		x := s.read(l, "x", 0)
 		s.Answered(x.Call, Actual)
-		s.Answered(s.read(l, "guess", 1).Call, Actual)
+		s.Answered(s.read(s.lane(1), "guess", 1).Call, Actual)
 		l = s.lane(2)
 		s.Skip(l, &CallSpec{Op: "left"})
 		if a := s.Call(l, &CallSpec{Op: "a", Variant: variant}); variant > 0 {
 			s.Answered(a.Call, Actual)
+		}
+		if forked {
+			l = s.Fork(l)
 		}
 		s.finds("after the call", l, "x", x.Call, []Certainty{Sure, Doubtful}[variant])
 		s.skip()
