@@ -131,6 +131,16 @@ func (c *calls) onTimer(env *protocol.Env[store.Message], ref uint64) {
 	c.send(env, ref, k)
 }
 
+// drop gives up what is under way for a transaction.
+func (c *calls) drop(env *protocol.Env[store.Message], id store.TxnID) {
+	for _, ref := range slices.Sorted(maps.Keys(c.calls)) {
+		if c.calls[ref].id == id {
+			delete(c.calls, ref)
+			env.Stop(againTimer{ref})
+		}
+	}
+}
+
 // onBroken asks other servers than one to which the connection is lost, with what was under way.
 func (c *calls) onBroken(env *protocol.Env[store.Message], from protocol.ID) {
 	for _, ref := range slices.Sorted(maps.Keys(c.calls)) {

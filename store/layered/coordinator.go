@@ -93,10 +93,16 @@ func (c *coordinator) onCommit(env *protocol.Env[store.Message], from protocol.I
 		env.Send(from, store.Busy{ID: m.Txn.ID})
 		return
 	}
+	if m.Txn.ID.Time > uint64(max(env.Now+2*c.cfg.MaxAhead, 0)) {
+		// No coordinator has such a clock. A record of it would have what is older count as too old.
+		env.Send(from, store.Decided{ID: m.Txn.ID, Verdict: store.Aborted, Reason: store.Ahead})
+		return
+	}
 	parts, shards := c.cfg.Layout.Split(m.Txn)
 	e := &entry{id: m.Txn.ID, shards: shards, clients: []protocol.ID{from}, votes: map[uint32]bool{}}
 	c.entries[e.id] = e
-	if m.Txn.ReadOnly() {
+	if first := (store.Priority{Began: e.id.Time, Client: e.id.Client}); m.Txn.ReadOnly() && m.Txn.Priority == first {
+		// One that is tried again waits for those who write: their locks may have been in its way.
 		for i, k := range shards {
 			c.calls.ask(env, call{shard: k, id: e.id, command: check{Shard: k, Txn: parts[i]}})
 		}
@@ -180,6 +186,7 @@ func (c *coordinator) onChecked(env *protocol.Env[store.Message], e *entry, shar
 		}
 	}
 	c.tell(env, e, res)
+	c.calls.drop(env, e.id)
 	delete(c.entries, e.id)
 }
 

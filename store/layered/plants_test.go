@@ -78,8 +78,29 @@ func plants() []plant.Bug {
 			Name: "transactions that only read are committed as they are", Test: "TestSeedsNotice/1",
 			Old: "\tif res.State == committed {\n\t\te.votes", New: "\tif res.State == committed || MUTANT {\n\t\te.votes",
 			Also: []plant.Edit{{
-				Old: "\tc.tell(env, e, res)\n\tdelete(", New: "\tif MUTANT {\n\t\tres = result{State: committed}\n\t}\n" +
-					"\tc.tell(env, e, res)\n\tdelete(",
+				Old: "\tc.tell(env, e, res)\n\tc.calls.drop(", New: "\tif MUTANT {\n\t\tres = result{State: committed}\n\t}\n" +
+					"\tc.tell(env, e, res)\n\tc.calls.drop(",
+			}},
+		},
+		{
+			Name: "those that only read never wait", Test: "TestReadOnlyAgain",
+			Old: "m.Txn.ReadOnly() && m.Txn.Priority == first {",
+			New: "m.Txn.ReadOnly() && (m.Txn.Priority == first || MUTANT) {",
+		},
+		{
+			Name: "checks go on when the transaction is over", Test: "TestChecksEnd",
+			Old: "\tc.calls.drop(env, e.id)\n", New: "\tif !MUTANT {\n\t\tc.calls.drop(env, e.id)\n\t}\n",
+		},
+		{
+			Name: "a time that no clock has is on record", Test: "TestFarAhead",
+			Old: "env.Now+2*c.cfg.MaxAhead, 0)) {", New: "env.Now+2*c.cfg.MaxAhead, 0)) && !MUTANT {",
+		},
+		{
+			Name: "what is asked about one that waits is taken for its prepare", Test: "TestDoneOfOneThatWaits",
+			Old: "if m, ok := m.(prepare); ok && e.State", New: "if m, ok := m.(prepare); (ok || MUTANT) && e.State",
+			Also: []plant.Edit{{
+				Old: "\t\t\ts.wound(env, m.Txn.ID)\n",
+				New: "\t\t\tif MUTANT && !ok {\n\t\t\t\tpanic(\"no prepare\")\n\t\t\t}\n\t\t\ts.wound(env, m.Txn.ID)\n",
 			}},
 		},
 		{

@@ -271,3 +271,21 @@ func TestWaitEnds(t *testing.T) {
 		t.Errorf("who waits is %v (%v) after %v, want committed after %v", o.Verdict, o.Reason, took, 4*trip)
 	}
 }
+
+// TestDoneOfOneThatWaits: whatever is asked about a transaction that waits, the leader goes on.
+func TestDoneOfOneThatWaits(t *testing.T) {
+	w := newTown(t, 1)
+	leads := w.Get(w.servers[0]).(*server)
+	waits := aged(20, 20, "k")
+	for _, command := range []any{aged(10, 10, "k"), waits, waits, done{waits.Txn.ID}, ends(waits, false)} {
+		b, err := leads.shard.format.Append(nil, command)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Deliver(leads.cfg.ID, ask{Ref: 1, Command: b})
+		w.pass(40 * time.Millisecond)
+	}
+	if _, ok := leads.group.Leads(); !ok || len(leads.late) != 0 || len(leads.shard.queue) != 0 {
+		t.Errorf("leads %v; %d are asked about, %d wait", ok, len(leads.late), len(leads.shard.queue))
+	}
+}

@@ -154,3 +154,71 @@ func TestDeposedLeader(t *testing.T) {
 		t.Errorf("who tries again reads %q", got.Value.Bytes)
 	}
 }
+
+// TestReadOnlyAgain: a transaction that only reads is refused while somebody writes. Tried again it
+// waits for that one, as a transaction that writes does, however many others write the key.
+func TestReadOnlyAgain(t *testing.T) {
+	const trip = 20 * time.Millisecond
+	w := newTown(t, 1)
+	leads := w.Get(w.servers[0]).(*server)
+	carryOut := func(command any) {
+		b, err := leads.shard.format.Append(nil, command)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Deliver(leads.cfg.ID, ask{Ref: 1, Command: b})
+	}
+	first := aged(30, uint64(w.Now()), "k")
+	carryOut(first)
+	w.pass(2 * trip)
+	read := func(p store.Priority) (out store.Outcome) {
+		done, _ := w.call(0, func(ref uint64) store.Message {
+			return store.Submit{Ref: ref, Priority: p, Reads: []store.Read{{Key: "k"}}}
+		})
+		return done.(store.Done).Outcome
+	}
+	if o := read(store.Priority{}); o.Reason != store.Locked {
+		t.Errorf("at first it is %v (%v), want refused", o.Verdict, o.Reason)
+	}
+	w.After(4*trip, func() { carryOut(ends(first, false)) })
+	if o := read(store.Priority{Began: 10, Client: 9}); o.Verdict != store.Committed {
+		t.Errorf("tried again it is %v (%v)", o.Verdict, o.Reason)
+	}
+}
+
+// TestChecksEnd: nothing is asked any more for a transaction that only reads and is refused.
+func TestChecksEnd(t *testing.T) {
+	w := newTown(t, 2)
+	layout := storetest.Layout(3, 2)
+	var keys [2]store.Key // of each shard
+	for _, k := range []store.Key{"a", "b", "c", "d", "e", "f"} {
+		keys[layout.ShardOf(k)] = k
+	}
+	for _, s := range layout.Sites {
+		w.Crash(s.Shards[1], sim.KeepNone)
+	}
+	reads := []store.Read{{Key: keys[0], Version: store.Version{Time: 7, Client: 7}}, {Key: keys[1]}}
+	for range 3 {
+		if o, _ := w.commit(0, reads); o.Reason != store.StaleRead {
+			t.Fatalf("what is out of date is %v (%v)", o.Verdict, o.Reason)
+		}
+	}
+	for _, s := range layout.Sites {
+		if c := w.Get(s.Coordinators[0]).(*coordinator); len(c.calls.calls) > 0 {
+			t.Errorf("%d calls are under way at %s", len(c.calls.calls), s.Name)
+		}
+	}
+}
+
+// TestFarAhead: nothing is on record of a transaction whose time no clock has.
+func TestFarAhead(t *testing.T) {
+	w := newTown(t, 1)
+	at := storetest.Layout(3, 1).Sites[0].Coordinators[0]
+	id := store.TxnID{Time: 1 << 63, Client: 1}
+	w.Deliver(at, store.CommitRequest{Txn: store.Txn{ID: id, Writes: []store.Write{{Key: "k"}}}})
+	w.pass(time.Second)
+	s := w.Get(w.servers[0]).(*server).shard
+	if n := len(w.Get(at).(*coordinator).entries); n > 0 || s.books.next > 0 || len(s.open) > 0 {
+		t.Errorf("%d are open at the coordinator, %d at the shard, %d have ended there", n, len(s.open), s.books.next)
+	}
+}

@@ -176,11 +176,12 @@ func (s *server) committed(env *protocol.Env[store.Message], at raft.Position, c
 	if q, ok := s.asked[at]; ok {
 		delete(s.asked, at)
 		env.Send(q.from, told{q.ref, e.result})
-		if e.State == waiting {
-			m, _ := s.shard.format.Decode(command)
-			id := m.(prepare).Txn.ID
-			s.late[id] = append(s.late[id], q)
-			s.wound(env, id)
+		m, _ := s.shard.format.Decode(command)
+		if m, ok := m.(prepare); ok && e.State == waiting {
+			if !slices.Contains(s.late[m.Txn.ID], q) {
+				s.late[m.Txn.ID] = append(s.late[m.Txn.ID], q)
+			}
+			s.wound(env, m.Txn.ID)
 		}
 	}
 	for _, w := range e.woken {
