@@ -27,7 +27,7 @@ type overtaken struct {
 	use  *spectree.Use   // nil for a lane
 	lane *spectree.Lane  // nil for a call
 	own  []*spectree.Use // guesses that plain code comes to the call after, of which nothing was known yet
-	made time.Time       // or when nothing but others' guesses was left to wait for
+	made time.Time       // or when nothing but others' guesses was left to wait for, here or in a run before
 	next time.Time       // when the tree is told that it waits; zero for a lane that waits for its own guesses, too
 }
 
@@ -158,8 +158,8 @@ func (o *overtaken) comesOnlyNow() bool {
 	return open > 0 && len(o.own) == 0
 }
 
-// begins notes that the wait begins, or began: where a run that is discarded waited in the same
-// place, plain code came there by then, and what others guessed wrong makes it no later.
+// begins notes that the wait begins. If a run that is discarded by now waited in the same place,
+// the wait goes on from there: others' wrong guesses must not make it longer.
 func (d *doubts) begins(o *overtaken) {
 	made := time.Now()
 	if i := slices.IndexFunc(d.held, o.takesOver); i >= 0 {

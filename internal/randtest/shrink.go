@@ -49,14 +49,23 @@ func (s *shrinker) try(c *Scenario) bool {
 // the process there, whatever Foresay does. Programs have traps where it contains panics.
 func (sc *Scenario) crashes() bool {
 	return slices.ContainsFunc(sc.tasks, func(t *task) bool {
-		return slices.ContainsFunc(t.links, func(l []*step) bool { return slices.ContainsFunc(l, (*step).crashes) })
+		return slices.ContainsFunc(slices.Concat(t.links...), func(s *step) bool { return s.crashes(false) })
 	})
 }
 
-func (s *step) crashes() bool {
-	own := s.kind == kindCrowd || s.kind == kindShared
+// crashes is that of a step; own says that a goroutine of the code's own carries it out.
+func (s *step) crashes(own bool) bool {
+	switch s.kind {
+	case kindTrap:
+		return own
+	case kindCrowd, kindShared:
+		own = true
+	case kindBranch, kindRepeat: // are carried out by who comes there
+	default:
+		own = false
+	}
 	return slices.ContainsFunc(slices.Concat(s.bodies, s.then), func(b []*step) bool {
-		return slices.ContainsFunc(b, func(c *step) bool { return own && c.kind == kindTrap || c.crashes() })
+		return slices.ContainsFunc(b, func(c *step) bool { return c.crashes(own) })
 	})
 }
 

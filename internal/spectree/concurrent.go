@@ -12,8 +12,8 @@ import (
 
 // Firm reports whether the run stands on no guess of its own. Then the run takes
 // no predictions any more: if its caller is right, no other run can be. If not, a
-// Firm action follows once it stands on fewer. It is asked once none but spare lanes
-// go on.
+// Firm action follows once it stands on fewer. Call it only when none but
+// spare lanes are still running.
 //
 // Plain code does not wait for lanes that are spare, and so for nothing that they guess. Once the
 // run stands on nothing else, it does without these guesses: there the lanes wait themselves.

@@ -223,6 +223,7 @@ func (t *Tree) follows(c *Call, n *chain, walk int) bool {
 // made it, too, or the run still waits for it, so that the two are in flight at the same time (see
 // beside), or has given it up. Runs that gave up different calls may each make an ordered call in
 // one place, and both be right; what follows one of them was not sent after the other one's answer.
+// Once the task's context has ended, the order of goroutines that share a lane is left out.
 func (t *Tree) inOrder(l *Lane, c *Call) bool {
 	if !c.spec.Ordered || c.spec.Effect != None || c.send == unsent && !c.answered || c.key.ord == l.ord {
 		return true
