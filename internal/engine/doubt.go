@@ -81,9 +81,12 @@ func (l *lane) wentOn(ctx context.Context, c *call, u *spectree.Use, answer int)
 	if usual := c.op.CallSite.Engine().Quickest().Least(); usual != 0 {
 		long = min(max(longFactor*usual, longLeast), longMost)
 	}
-	now := time.Now()
+	made := time.Now()
+	if c.attempt != nil { // it may take long already: a run that ends by another guess leaves no time to doubt it
+		made = c.attempt.began()
+	}
 	t.mayDoubt()
-	t.doubts.calls = append(t.doubts.calls, cancellable{u, now, now.Add(long)})
+	t.doubts.calls = append(t.doubts.calls, cancellable{u, made, made.Add(long)})
 	t.doubtLater()
 }
 

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -434,6 +435,39 @@ func TestCancelledBesideAGuess(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestDoubtOutlivesReplays: runs that end by other guesses come to a call that the code cancels.
+// That it takes long counts from the first of them on: none is there long enough to be doubted.
+func TestDoubtOutlivesReplays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := testCallSites(t)
+		began := time.Now()
+		_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
+			time.Sleep(time.Second)
+			over, cancel := context.WithCancel(ctx)
+			var slow error
+			g := NewGroup(ctx)
+			g.Go(func(ctx context.Context) error {
+				d, end := context.WithCancel(ctx)
+				defer end()
+				defer context.AfterFunc(over, end)()
+				_, slow = perform(Predicting(d, 2), read(s.get, "slow", 20*time.Second, val(1)))
+				return nil
+			})
+			g.Go(func(context.Context) error { cancel(); return nil })
+			if err := g.Wait(); err != nil {
+				return 0, err
+			}
+			if _, err := perform(Predicting(ctx, 2), read(s.get, "b", 10*ms, val(1))); err != nil {
+				return 0, err
+			}
+			return 0, slow
+		})
+		if took := time.Since(began); !errors.Is(err, context.Canceled) || took > 6*time.Second {
+			t.Errorf("%v after %v, want %v after some seconds", err, took, context.Canceled)
+		}
+	})
 }
 
 // lingering takes a while to end after its context has, as a call with an interceptor may.

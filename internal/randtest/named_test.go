@@ -151,6 +151,10 @@ func namedPlants() []named {
 			new: "\tif len(uses) > 0 && !MUTANT {\n\t\tt.tree.Doubt(uses)\n",
 		}, "TestCancelledBesideAGuess", onlyWaits},
 		{plant{
+			name: "a call takes long since this run came to it", dir: "internal/engine",
+			old: "\tif c.attempt != nil { // it may", new: "\tif c.attempt != nil && !MUTANT { // it may",
+		}, "TestDoubtOutlivesReplays", onlyWaits},
+		{plant{
 			name: "a call waits for others' guesses since it was asked for", dir: "internal/engine",
 			old: "case h.use != nil && h.comesOnlyNow():", new: "case h.use != nil && h.comesOnlyNow() && !MUTANT:",
 		}, "TestLanesAreNotHeldUp", onlyWaits},
