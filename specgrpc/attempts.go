@@ -31,6 +31,7 @@ type attempts struct {
 	option  grpc.PerRPCCredsCallOption
 	few     [4]grpc.CallOption            // what the options begin with
 	own     credentials.PerRPCCredentials // the caller's, or nil
+	method  string                        // that the call is one of, if its stream's path is another one
 	made    atomic.Int32
 
 	mu   sync.Mutex
@@ -65,8 +66,12 @@ func (a *attempts) RequireTransportSecurity() bool {
 
 // GetRequestMetadata returns that of the caller's credentials.
 func (a *attempts) GetRequestMetadata(ctx context.Context, uri ...string) (md map[string]string, err error) {
-	if a.own != nil {
-		if md, err = a.own.GetRequestMetadata(ctx, uri...); err != nil {
+	own := a.own
+	if own != nil && a.method != "" {
+		own = methodCredentials{own, a.method}
+	}
+	if own != nil {
+		if md, err = own.GetRequestMetadata(ctx, uri...); err != nil {
 			return nil, err
 		}
 	}

@@ -178,15 +178,8 @@ func (x *exchange) options(opts []grpc.CallOption) []grpc.CallOption {
 	}
 	out := append(append(make([]grpc.CallOption, 0, len(opts)+2), opts...), room)
 	for i, o := range opts {
-		var own credentials.PerRPCCredentials
-		switch o := o.(type) {
-		case grpc.PerRPCCredsCallOption:
-			own = o.Creds
-		case *grpc.PerRPCCredsCallOption: // see attempts
-			own = o.Creds
-		}
-		if own != nil {
-			out[i] = grpc.PerRPCCredentials(methodCredentials{own, x.s.method.name})
+		if own, ok := o.(grpc.PerRPCCredsCallOption); ok && own.Creds != nil {
+			out[i] = grpc.PerRPCCredentials(methodCredentials{own.Creds, x.s.method.name})
 		}
 	}
 	if x.speculative {

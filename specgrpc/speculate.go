@@ -133,7 +133,7 @@ func (x *exchange) run(
 	ctx context.Context, cc *grpc.ClientConn, opts []grpc.CallOption, payload []byte, reply proto.Message,
 ) (done bool, reason string, err error) {
 	if !x.speculative {
-		again := &attempts{conn: x.s.conn}
+		again := &attempts{conn: x.s.conn, method: x.s.method.name}
 		defer again.end()
 		opts = again.follow(opts)
 	}

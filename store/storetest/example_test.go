@@ -27,6 +27,6 @@ func ExamplePlayOnce() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println("some are committed:", w.Verdicts[store.Committed] > 20)
+	fmt.Println("some are committed:", w.Verdicts[store.Committed] > 10)
 	// Output: some are committed: true
 }
