@@ -228,16 +228,18 @@ func unseen() map[string]string {
 		"tree neverPin": "goroutines that race for equal effects on one context may be stopped, pinned or not",
 		"tree trustRelatives": "a goroutine of a Group that uses the context around it is noticed, and its run " +
 			"pinned; futures show it in few programs",
-		"tree readAhead":           "goroutines that swap equal reads with other answers, and go on by other ways, are rare",
-		"tree keepOrder":           "one program in a thousand shows it",
-		"tree guessBefore":         "a guess that another goroutine takes between a read and the end of its context is rare",
-		"tree renameOpen":          "so are lanes of which one's context ends what another reads too",
-		"tree trustAnswers":        "one program in a hundred thousand shows it",
-		"tree orderWhenLate":       "goroutines that swap ordered reads when the task's context ends are rare",
-		"tree noOrderWhenLate":     "so are runs that were told otherwise then",
-		"tree renameEnded":         "one program in a hundred thousand shows it",
-		"tree nameByLeavingBefore": "few programs start lanes after a call that only some runs make",
-		"tree nameByOrder":         "goroutines that swap reads before equal writes in a Group are rare",
+		"tree readAhead":             "goroutines that swap equal reads of other answers are rare",
+		"tree keepOrder":             "one program in a thousand shows it",
+		"tree guessBefore":           "a guess that is taken between a read and the end of its context is rare",
+		"tree renameOpen":            "so are lanes of which one's context ends what another reads too",
+		"tree trustAnswers":          "one program in a hundred thousand shows it",
+		"tree orderWhenLate":         "goroutines that swap ordered reads when the task's context ends are rare",
+		"tree orderOfStartsWhenLate": "so are those of lanes that they start",
+		"tree gapsWhenLate":          "and calls that they give up then",
+		"tree noOrderWhenLate":       "so are runs that were told otherwise then",
+		"tree renameEnded":           "one program in a hundred thousand shows it",
+		"tree nameByLeavingBefore":   "few programs start lanes after a call that only some runs make",
+		"tree nameByOrder":           "goroutines that swap reads before equal writes in a Group are rare",
 	}
 }
 

@@ -408,11 +408,15 @@ func (g *gap) all(yield func(*gap) bool) {
 // onPathOf reports whether the lane comes to a call that counts as right by the path of those who
 // made it: it went on without the answers that they gave up waiting for, and without no others, and
 // wrote nothing that they did not, unless it is behind: something has happened that they did later,
-// so that nothing can be made anew.
+// so that nothing can be made anew. Where order counts no more, goroutines may have given up before
+// what came after it in the other run, and the other way round.
 func (t *Tree) onPathOf(l *Lane, c *Call, behind bool) bool {
 	u := c.right
 	if u == nil {
 		u = &c.use
+	}
+	if t.unordered(l) {
+		return behind || !t.wroteSince(l, c)
 	}
 	return u.gaps.within(l.gaps, l.ends) && (l.gaps.within(u.gaps, u.lane.ends) && !t.wroteSince(l, c) || behind)
 }

@@ -223,19 +223,32 @@ func (t *Tree) follows(c *Call, n *chain, walk int) bool {
 // made it, too, or the run still waits for it, so that the two are in flight at the same time (see
 // beside), or has given it up. Runs that gave up different calls may each make an ordered call in
 // one place, and both be right; what follows one of them was not sent after the other one's answer.
-// Once the task's context has ended, the order of goroutines that share a lane is left out.
+// Once the task's context has ended, the order of goroutines that share a lane, or the one that it
+// comes from, is left out.
 func (t *Tree) inOrder(l *Lane, c *Call) bool {
 	if !c.spec.Ordered || c.spec.Effect != None || c.send == unsent && !c.answered || c.key.ord == l.ord {
 		return true
 	}
-	if _, shared := t.shared[l.id]; shared && t.late {
-		return true // made anew it would fail
+	if t.unordered(l) {
+		return true
 	}
 	t.walks++
 	return !l.ord.any(t.walks, func(q *Call) bool {
 		before := q.answered && q.answeredAt < c.sentAt
 		return !before && !disjoint(q.spec.Conflict, c.spec.Conflict) && !c.use.Run.used(q) && l.run.heard(q)
 	})
+}
+
+// unordered reports whether the order counts no more in which goroutines that share the lane, or
+// one that it comes from, did what they did: the task's context has ended, and what is made anew
+// fails.
+func (t *Tree) unordered(l *Lane) bool {
+	for o := l; o != nil && t.late; o = o.parent {
+		if _, shared := t.shared[o.id]; shared {
+			return true
+		}
+	}
+	return false
 }
 
 // heard reports whether the run has gone on with an answer to the call, anywhere.

@@ -282,6 +282,55 @@ func TestOrderAfterTheContextEnded(t *testing.T) {
 	}
 }
 
+// TestOrderOfTheStartAfterTheContextEnded: the same for the read of a lane that such a goroutine
+// starts, before or after another one's read.
+func TestOrderOfTheStartAfterTheContextEnded(t *testing.T) {
+	s := play(t, replayable)
+	a := s.ordered(s.Fork(s.lane(1)), "a", 0)
+	s.Answered(a.Call, Actual)
+	s.Answered(s.read(s.lane(1), "guess", 1).Call, Actual)
+	s.ordered(s.Fork(s.lane(2)), "a", 0)
+	b := s.ordered(s.lane(2), "b", 0)
+	s.Answered(b.Call, Actual)
+	s.share(s.lane(2))
+	s.Answered(s.read(s.lane(2), "another guess", 1).Call, Actual)
+	s.ContextEnded()
+	if u := s.ordered(s.lane(3), "b", 0); u.Call != b.Call {
+		t.Fatalf("the replay makes call %d, want %d", u.Call.ID, b.Call.ID)
+	}
+	if u := s.ordered(s.Fork(s.lane(3)), "a", 0); u.Call != a.Call {
+		t.Errorf("the replay makes call %d, want %d", u.Call.ID, a.Call.ID)
+	}
+	s.skip()
+}
+
+// TestGapsAfterTheContextEnded: the same if another goroutine gave a call up before such reads, or
+// after them.
+func TestGapsAfterTheContextEnded(t *testing.T) {
+	s := play(t, replayable)
+	a, b := s.ordered(s.Fork(s.lane(1)), "a", 0), s.ordered(s.lane(1), "b", 0)
+	s.Answered(a.Call, Actual)
+	s.Answered(b.Call, Actual)
+	s.Answered(s.read(s.lane(1), "guess", 1).Call, Actual)
+	s.Drop(s.read(s.lane(2), "left", 0), false)
+	other := s.ordered(s.lane(2), "other", 0)
+	s.Answered(other.Call, Actual)
+	s.share(s.lane(2))
+	s.Answered(s.read(s.lane(2), "another guess", 1).Call, Actual)
+	s.ContextEnded()
+	s.Drop(s.read(s.lane(3), "left", 0), false)
+	for _, want := range []*Use{other, a, b} {
+		l := s.lane(3)
+		if want == a {
+			l = s.Fork(l)
+		}
+		if u := s.ordered(l, want.Call.spec.Op, 0); u.Call != want.Call {
+			t.Errorf("the replay makes call %d for %q, want %d", u.Call.ID, want.Call.spec.Op, want.Call.ID)
+		}
+	}
+	s.skip()
+}
+
 // TestSwappedAtOneMoment checks that a run gives way that made, under another lane's name, what
 // takes effect in a run beside it: goroutines came to their Groups at one moment, and in
 // another order in each.

@@ -150,12 +150,19 @@ func orderBugs() []plant.Bug {
 		},
 		{ // goroutines' reads are not found in another order once the task's context has ended
 			Name: "orderWhenLate", Test: "TestOrderAfterTheContextEnded",
-			Old: "shared && t.late {", New: "shared && t.late && !MUTANT {",
+			Old: "o != nil && t.late; o = o.parent {", New: "o != nil && t.late && !MUTANT; o = o.parent {",
+		},
+		{ // nor are those of the lanes that they start
+			Name: "orderOfStartsWhenLate", Test: "TestOrderOfTheStartAfterTheContextEnded",
+			Old: "\t\tif _, shared := t.shared[o.id]; ", New: "\t\tif _, shared := t.shared[o.id]; (!MUTANT || o == l) && ",
 		},
 		{ // all reads are
 			Name: "noOrderWhenLate", Test: "TestOrderAfterTheContextEnded",
-			Old: "\t\treturn true // made anew it would fail\n\t}\n",
-			New: "\t\treturn true // made anew it would fail\n\t}\n\tif MUTANT && t.late {\n\t\treturn true\n\t}\n",
+			Old: "\treturn false\n}\n\n// heard reports", New: "\treturn MUTANT && t.late\n}\n\n// heard reports",
+		},
+		{ // nor are reads that others made before they gave something up
+			Name: "gapsWhenLate", Test: "TestGapsAfterTheContextEnded",
+			Old: "\tif t.unordered(l) {\n\t\treturn behind", New: "\tif t.unordered(l) && !MUTANT {\n\t\treturn behind",
 		},
 		{ // an ordered read is not found while one is under way that another run made after it
 			Name: "orderBeside", Test: "TestOrderedReadBesideAnother",
