@@ -199,6 +199,8 @@ func TestWhatIsKnown(t *testing.T) {
 	again[1].Again = true
 	late := []critpath.Call{call("a", 0, 20, true), call("b", 20, 60, true)}
 	late[1].Again = true
+	sooner := []critpath.Call{call("a", 0, 34, true), call("staged", 34, 54, true), call("b", 34, 80, true), call("c", 80, 123, true)}
+	sooner[1].Staged, sooner[3].Again = true, true
 	for _, row := range []struct {
 		name     string
 		calls    []critpath.Call
@@ -208,6 +210,7 @@ func TestWhatIsKnown(t *testing.T) {
 		{"again, over when it is confirmed", again, "rw-", 50, 50},
 		{"again, nothing open", again, "-w-", 50, 50},
 		{"again, under way when it is confirmed", late, "r-", 60, 80},
+		{"again, under way if what is staged is confirmed sooner", sooner, "r-r-", 123, 132},
 		{"behind a write", write, "r--", 50, 50},
 		{"behind a write, both at once", write, "rr-", 50, 40},
 		{"ordered", ordered, "rr-", 50, 40},

@@ -31,5 +31,5 @@
 // A barrier waits for the actual answers to all predicted calls that began before, and what is Firm
 // is not predicted. A Staged call that is sent on a guess is confirmed, and what follows it begins,
 // once all that it stands on is there and the word has gone there and back. An Again call that is
-// sent on a guess is sent a second time.
+// sent on a guess is sent a second time; so is one that would be if a word took less time.
 package critpath

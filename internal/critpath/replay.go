@@ -43,11 +43,14 @@ type schedule struct {
 	// ordered ones are.
 	written, ordered []time.Duration
 	held             []time.Duration // how long each call waited for answers that were only predicted
+	word             []time.Duration // how long the word that confirms each call was taken to take
+	// sure[k] is known[k] had no word taken any time; doubt[k] is the longest word among the first k.
+	sure, doubt []time.Duration
 }
 
 func newSchedule(n int) schedule {
 	of := func() []time.Duration { return make([]time.Duration, n+1) }
-	return schedule{make([]Span, n), of(), of(), of(), of(), of()}
+	return schedule{make([]Span, n), of(), of(), of(), of(), of(), of(), of(), of()}
 }
 
 // Replay makes the request's calls again as they would have been with these outcomes.
@@ -120,7 +123,7 @@ func (p *Path) firm(outcome func(int) Outcome) func(int) Outcome {
 
 // run fills a schedule in and returns when the request ends.
 func (p *Path) run(s *schedule, outcome func(int) Outcome) time.Duration {
-	s.ready[0], s.known[0], s.written[0], s.ordered[0] = p.r.Start, p.r.Start, p.r.Start, p.r.Start
+	s.ready[0], s.known[0], s.written[0], s.ordered[0], s.sure[0] = p.r.Start, p.r.Start, p.r.Start, p.r.Start, p.r.Start
 	filled := 0
 	guessed := p.r.Start // when all answers that were predicted so far are there
 	// fill computes ready and known up to k. All calls that it needs have their spans: they are
@@ -138,6 +141,8 @@ func (p *Path) run(s *schedule, outcome func(int) Outcome) time.Duration {
 			}
 			s.ready[filled+1] = max(s.ready[filled], from)
 			s.known[filled+1] = max(s.known[filled], s.spans[i].End)
+			s.sure[filled+1] = max(s.sure[filled], s.spans[i].End-s.word[i])
+			s.doubt[filled+1] = max(s.doubt[filled], s.word[i])
 			s.written[filled+1], s.ordered[filled+1] = s.written[filled], s.ordered[filled]
 			if p.r.Calls[i].Effects {
 				s.written[filled+1] = max(s.written[filled], s.spans[i].End)
@@ -167,14 +172,15 @@ func (p *Path) run(s *schedule, outcome func(int) Outcome) time.Duration {
 				start = max(start, at+p.redo[i])
 			}
 		}
-		if c.Again && s.known[k] > start {
-			again := max(s.known[k], start+c.Duration())
+		if c.Again {
+			again := s.again(k, start, c.Duration())
 			s.held[i] += again - start
 			start = again
 		}
 		end := start + c.Duration()
+		s.word[i] = 0
 		if c.Staged && s.known[k] > start {
-			end = s.known[k] + c.Duration()
+			end, s.word[i] = s.known[k]+c.Duration(), c.Duration()
 		}
 		s.spans[i] = Span{start, end}
 		if outcome(i) == Right {
@@ -185,6 +191,19 @@ func (p *Path) run(s *schedule, outcome func(int) Outcome) time.Duration {
 	k := p.stands[n]
 	fill(k)
 	return max(s.ready[k]+p.gap[n], s.known[k])
+}
+
+// again returns when an Again call is sent for good that would begin at start. How long the words
+// take that confirm staged calls is not known. If they took less than they are taken to take, it
+// might begin on a guess; then it is taken to do so as late as that may be.
+func (s *schedule) again(k int, start, took time.Duration) time.Duration {
+	switch known := s.known[k]; {
+	case known > start:
+		return max(known, start+took)
+	case s.doubt[k] > 0 && s.sure[k] > start-s.doubt[k]:
+		return max(start, min(s.sure[k], start)+took)
+	}
+	return start
 }
 
 // Stretch returns when the request would have ended had each call taken so much longer, or shorter
