@@ -151,9 +151,9 @@ func TestRandomCombinations(t *testing.T) {
 	}
 }
 
-// hasty returns the longest that the program takes plainly where what is guessed is answered sooner,
-// which is what guesses do. Such a member of a combination may come in first, and leave the task
-// more to wait for: plain code may be slower on a faster network, too.
+// hasty returns the longest that the program takes plainly where what is guessed is answered
+// sooner, which is what guesses do. Another member of a combination may come in first then, and
+// leave the task more to wait for: plain code, too, may be slower on a faster network.
 func (p *combiningProgram) hasty(t *testing.T) (longest time.Duration) {
 	for range 40 {
 		for i := range p.steps {
