@@ -199,7 +199,9 @@ func TestWhatIsKnown(t *testing.T) {
 	again[1].Again = true
 	late := []critpath.Call{call("a", 0, 20, true), call("b", 20, 60, true)}
 	late[1].Again = true
-	sooner := []critpath.Call{call("a", 0, 34, true), call("staged", 34, 54, true), call("b", 34, 80, true), call("c", 80, 123, true)}
+	sooner := []critpath.Call{
+		call("a", 0, 34, true), call("staged", 34, 54, true), call("b", 34, 80, true), call("c", 80, 123, true),
+	}
 	sooner[1].Staged, sooner[3].Again = true, true
 	for _, row := range []struct {
 		name     string
