@@ -268,8 +268,8 @@ func (r *Replica) onLetter(env *protocol.Env[smr.Message], from protocol.ID, let
 	case Drowsy:
 		r.Lull.onDrowsy(env, from, msg)
 	default:
-		r.Resting.onWord(env.Now, from)
-		r.Lull.onWord(env, from)
+		r.Resting.onHeard(env.Now, from)
+		r.Lull.onHeard(env, from)
 		if r.rules.Left != nil && r.rules.Left(from) {
 			r.Admission.SendAhead(env, from, Removed{})
 			return

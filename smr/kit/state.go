@@ -176,7 +176,7 @@ const (
 	snapshotVersion = 1 // all of a state
 	chainVersion    = 2 // the bytes of a state, and of what has changed since
 	changesVersion  = 3 // what has changed
-	replayVersion   = 4 // what was applied
+	tailVersion     = 4 // what was applied
 )
 
 // Snapshot returns the state as bytes, with a version and a checksum. An error is the state
