@@ -67,9 +67,9 @@ func TestLayouts(t *testing.T) {
 		tag byte
 	}{
 		{decided{head: head{}, Items: []item{{1, kit.Entry{Kind: kit.NoOp}}}}, 70}, {decided{More: true}, 83},
-		{kit.Hello{From: 1, Join: true}, 13}, {kit.Hello{From: 1, Mark: kit.DiskMark{Next: 1, Start: 2}}, 19},
-		{kit.Welcome{From: 1, Members: []smr.Member{{ID: 1}}}, 14},
-		{kit.Welcome{From: 1, Mark: kit.DiskMark{Next: 1, Start: 2}}, 20},
+		{kit.Hello{Disk: 1, Join: true}, 13}, {kit.Hello{Disk: 1, Mark: kit.DiskMark{Next: 1, Start: 2}}, 19},
+		{kit.Welcome{Disk: 1, Members: []smr.Member{{ID: 1}}}, 14},
+		{kit.Welcome{Disk: 1, Mark: kit.DiskMark{Next: 1, Start: 2}}, 20},
 	} {
 		if b, err := codec().Append(nil, c.m); err != nil || b[1] != c.tag {
 			t.Errorf("%+v has the tag %d, want %d (%v)", c.m, b[1], c.tag, err)

@@ -248,7 +248,7 @@ func (r *Replica) onHello(env *protocol.Env[smr.Message], from protocol.ID, m He
 	r.Admission.Hello(env, from, m)
 	_, member := r.State.Member(from)
 	disk, there := r.Admission.Joiner(from)
-	if r.rules.Joins != nil && m.Join && !member && there && disk == m.From && !r.State.Removed(from) {
+	if r.rules.Joins != nil && m.Join && !member && there && disk == m.Disk && !r.State.Removed(from) {
 		r.rules.Joins(env, from, disk)
 	}
 }

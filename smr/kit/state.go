@@ -68,8 +68,8 @@ func (s *State) Apply(slot smr.Slot, e Entry) Reply {
 		panic(fmt.Sprintf("smr: apply slot %d after slot %d", slot, s.applied))
 	}
 	s.applied = slot
-	s.weightBytes += entryBytes + len(e.Command)
-	s.passedBytes += entryBytes + len(e.Command)
+	s.weightBytes += EntryBytes(e)
+	s.passedBytes += EntryBytes(e)
 	if s.keeps && e.Kind != NoOp {
 		s.kept.Add(appliedEntry{slot, e})
 	}

@@ -20,7 +20,7 @@ func (r *replica) restRules() kit.RestRules {
 			return r.leader, uint64(r.promised)
 		},
 		End:  func() (smr.Slot, bool) { return r.log.last(), r.log.last() == r.commit },
-		Idle: r.idle, Wakes: wakes, Await: r.awaitBeat, Resume: r.resume, Beat: heartbeatTimer{},
+		Idle: r.idle, Wakes: wakes, Await: r.awaitBeat, Resume: r.resume, Beat: beatTimer{},
 		Patience: func() time.Duration { return r.Tempo.Times(leaderTimeout) },
 	}
 }

@@ -88,7 +88,7 @@ func feed(
 	if own != nil {
 		asked := own()
 		for _, m := range cfg.Members {
-			step(func() { r.Receive(env, m.ID, kit.Welcome{From: kit.Incarnation(m.ID), Asked: asked, Known: asked}) })
+			step(func() { r.Receive(env, m.ID, kit.Welcome{Disk: kit.Incarnation(m.ID), Asked: asked, Known: asked}) })
 		}
 	}
 	settle()
