@@ -84,7 +84,7 @@ func (r *replica) take(env *protocol.Env[smr.Message], from protocol.ID, msg smr
 	case kit.ReadRequest:
 		r.onRead(env, from, m)
 	case kit.ChangeRequest:
-		entries = r.takeChange(env, from, m)
+		entries = r.Desk.Change(env, from, m, r.upToDate, nil)
 	case kit.Request:
 		after = m.After
 		entries = r.Desk.Take(env, from, m, nil)
