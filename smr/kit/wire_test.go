@@ -55,6 +55,16 @@ func sharedFormat() *wirefmt.Format[smr.Message] {
 
 func TestCodec(t *testing.T) { wiretest.Codec(t, sharedFormat(), 0, sharedMessages()) }
 
+// TestEarlierTags: a message is written as earlier versions of the program know it, unless it has
+// what these do not know.
+func TestEarlierTags(t *testing.T) {
+	wiretest.Tags(t, sharedFormat(), map[byte]smr.Message{
+		13: kit.Hello{Disk: 1, Join: true}, 19: kit.Hello{Disk: 1, Mark: kit.DiskMark{Next: 1, Start: 2}},
+		14: kit.Welcome{Disk: 1, Members: []smr.Member{{ID: 1}}},
+		20: kit.Welcome{Disk: 1, Mark: kit.DiskMark{Next: 1, Start: 2}},
+	})
+}
+
 func FuzzCodec(f *testing.F) { wiretest.Fuzz(f, sharedFormat(), sharedMessages()) }
 
 // TestLetterInALetter: what is in a letter is no letter, however bytes are put together; nothing
