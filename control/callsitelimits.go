@@ -37,8 +37,8 @@ func (l *CallSiteLimits) check() error {
 	return nil
 }
 
-// TakeSlot counts a call as having a prediction, unless there are too many.
-func (s *engineCallSite) TakeSlot() bool {
+// TakePermit counts a call as having a prediction, unless there are too many.
+func (s *engineCallSite) TakePermit() bool {
 	if n := s.pending.Add(1); s.cfg.Limits.Pending == 0 || n <= int64(s.cfg.Limits.Pending) {
 		return true
 	}
@@ -46,5 +46,5 @@ func (s *engineCallSite) TakeSlot() bool {
 	return false
 }
 
-// FreeSlot takes back what TakeSlot counted.
-func (s *engineCallSite) FreeSlot() { s.pending.Add(-1) }
+// ReturnPermit takes back what TakePermit counted.
+func (s *engineCallSite) ReturnPermit() { s.pending.Add(-1) }

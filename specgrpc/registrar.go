@@ -27,7 +27,7 @@ type ServiceRegistrar struct {
 
 	mu       sync.Mutex
 	stopping bool
-	slots    slots
+	admitted admitted
 
 	running atomic.Int64 // calls of any kind
 	waiting atomic.Int64 // those of them whose streams have brought no Request
@@ -59,7 +59,7 @@ func newRegistrar(s grpc.ServiceRegistrar, cfg serverConfig) *ServiceRegistrar {
 	}
 	return &ServiceRegistrar{
 		server: s, cfg: cfg, streams: make(map[string]grpc.StreamHandler),
-		slots: slots{calls: make(map[*serverCall]caller), held: make(map[caller]int)},
+		admitted: admitted{calls: make(map[*serverCall]caller), held: make(map[caller]int)},
 	}
 }
 

@@ -52,7 +52,7 @@ type room struct {
 	seen        int // streams that were open at once, for certain, on this connection
 	count       count
 	streams     bound
-	slots       bound // half-open calls at the server
+	admits      bound // half-open calls that the server admits
 	lookout     lookout
 	start       slowStart
 	flood       int         // calls that wait for a stream since before a limit was known
@@ -264,14 +264,14 @@ func (r *room) reserve() int { return r.streams.most / 8 }
 func (r *room) age(demand int) {
 	now := time.Now()
 	r.streams.age(now, demand+r.most+r.reserve())
-	r.slots.age(now, r.most)
+	r.admits.age(now, r.most)
 }
 
-// refused notes that the server has no slot for one of the half-open calls.
+// refused notes that the server has no place for one of the half-open calls.
 func (r *room) refused() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.slots.learn(r.entered-1, time.Now())
+	r.admits.learn(r.entered-1, time.Now())
 }
 
 // lacking returns what a speculative call lacks to be sent now, or nothing. Under mu.
@@ -281,8 +281,8 @@ func (r *room) lacking(keeps bool) lack {
 	switch most := r.streams.most; {
 	case r.speculative >= r.most:
 		return lack{control.LimitHalfOpen, r.most}
-	case r.slots.most > 0 && r.entered >= r.slots.most:
-		return lack{control.LimitServer, r.slots.most}
+	case r.admits.most > 0 && r.entered >= r.admits.most:
+		return lack{control.LimitServer, r.admits.most}
 	case !r.streams.sure && r.unproven(keeps):
 		return lack{by: control.LimitStreams}
 	case most == 0:

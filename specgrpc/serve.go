@@ -72,12 +72,12 @@ func growStack(i int) byte {
 	return room[1-i]
 }
 
-// admit decides whether a call runs for a speculative caller, and takes a slot for it.
+// admit decides whether a call runs for a speculative caller, and takes a place for it.
 func (r *ServiceRegistrar) admit(c *serverCall, req *specv1.Request) *specv1.Refused {
 	by := r.cfg.callerOf(c.ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	stats := &r.slots.stats
+	stats := &r.admitted.stats
 	refuse := func(count *int64, reason specv1.Refused_Reason, format string, args ...any) *specv1.Refused {
 		*count++
 		return &specv1.Refused{Reason: reason, Detail: fmt.Sprintf(format, args...)}
@@ -96,7 +96,7 @@ func (r *ServiceRegistrar) admit(c *serverCall, req *specv1.Request) *specv1.Ref
 	case r.stopping:
 		return refuse(&stats.RefusedStopping, specv1.Refused_REASON_STOPPING, "the server is stopping")
 	}
-	if count, why := r.slots.take(c, by, &r.cfg); count != nil {
+	if count, why := r.admitted.take(c, by, &r.cfg); count != nil {
 		return refuse(count, specv1.Refused_REASON_FULL, "%s", why)
 	}
 	stats.Admitted++
@@ -107,7 +107,7 @@ func (r *ServiceRegistrar) admit(c *serverCall, req *specv1.Request) *specv1.Ref
 func (r *ServiceRegistrar) unknown(why string) *specv1.Refused {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.slots.stats.RefusedUnknown++
+	r.admitted.stats.RefusedUnknown++
 	return &specv1.Refused{Reason: specv1.Refused_REASON_UNKNOWN, Detail: why}
 }
 
@@ -123,7 +123,7 @@ func (r *ServiceRegistrar) leave(c *serverCall) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.slots.give(c)
+	r.admitted.give(c)
 }
 
 // HalfOpen returns how many calls of speculative callers are under way.
@@ -133,8 +133,8 @@ func (r *ServiceRegistrar) HalfOpen() int { return r.Stats().HalfOpen }
 func (r *ServiceRegistrar) Stats() ServerStats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	out := r.slots.stats
-	out.HalfOpen = len(r.slots.calls)
+	out := r.admitted.stats
+	out.HalfOpen = len(r.admitted.calls)
 	return out
 }
 

@@ -143,7 +143,7 @@ func WithReauthorize(f func(ctx context.Context, fullMethod string, req any) err
 }
 
 // WithMaxHalfOpenCalls sets how many calls of speculative callers the server runs
-// or keeps at once; it refuses more. Default 4096. Of these slots one caller, that
+// or keeps at once; it refuses more. Default 4096. Of these places one caller, that
 // is one host or one principal, holds at most as many as are free: half of them if
 // nobody else wants any, a third if there are two that want all.
 func WithMaxHalfOpenCalls(n int) ServerOption {

@@ -64,8 +64,8 @@ func stuck(registrars []*ServiceRegistrar, since time.Time) bool {
 func (r *ServiceRegistrar) stop() {
 	r.mu.Lock()
 	r.stopping = true
-	calls := make([]*serverCall, 0, len(r.slots.calls))
-	for c := range r.slots.calls {
+	calls := make([]*serverCall, 0, len(r.admitted.calls))
+	for c := range r.admitted.calls {
 		calls = append(calls, c)
 	}
 	r.mu.Unlock()

@@ -36,7 +36,7 @@ type inbound struct {
 	cert   *x509.Certificate
 	key    sourceKey
 	epoch  uint64
-	slot   *slot                // nil before it is admitted
+	seat   *seat                // nil before it is admitted
 	heard  map[protocol.ID]bool // whose messages came; written by the reader with the transport's mutex held
 	out    *outbox              // for the clients that are heard on the stream
 	dead   chan struct{}

@@ -56,8 +56,8 @@ type Transport struct {
 	running sync.WaitGroup  // links
 	links   map[protocol.ID]*link
 	resume  map[protocol.ID]uint64       // where the numbers of a link that is made later begin
-	active  map[sourceKey]*slot          // with streams
-	parked  *lru.Cache[sourceKey, *slot] // without
+	active  map[sourceKey]*seat          // with streams
+	parked  *lru.Cache[sourceKey, *seat] // without
 	claims  map[claimKey]*inbound
 }
 
@@ -67,7 +67,7 @@ func New(cfg Config) (*Transport, error) {
 	if err != nil {
 		return nil, err
 	}
-	parked, err := lru.New[sourceKey, *slot](maxParked)
+	parked, err := lru.New[sourceKey, *seat](maxParked)
 	if err != nil {
 		return nil, fmt.Errorf("transport: %w", err)
 	}
@@ -78,7 +78,7 @@ func New(cfg Config) (*Transport, error) {
 	t := &Transport{
 		cfg: cfg, instance: binary.LittleEndian.Uint64(random[:]), draining: make(chan struct{}),
 		links: make(map[protocol.ID]*link), resume: make(map[protocol.ID]uint64),
-		active: make(map[sourceKey]*slot), parked: parked, claims: make(map[claimKey]*inbound),
+		active: make(map[sourceKey]*seat), parked: parked, claims: make(map[claimKey]*inbound),
 		replies: make(map[claimKey]*outbox), missed: make(map[claimKey]bool), owners: make(map[pair]uint64),
 	}
 	t.ports.Store(&map[Addr]*Port{})

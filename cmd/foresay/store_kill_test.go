@@ -291,17 +291,23 @@ func (w *storeKillWorld) dial() *storeservice.Client {
 // ready waits until all machines take part.
 func (w *storeKillWorld) ready() {
 	w.Helper()
+	w.await("up", storeservice.Ready)
+}
+
+// await waits until what all machines say of themselves is as it should be.
+func (w *storeKillWorld) await(what string, holds func([]storeservice.Status) bool) {
+	w.Helper()
 	c := w.dial()
 	defer c.Close()
 	ctx, cancel := context.WithTimeout(w.Context(), killPatience)
 	defer cancel()
-	for tick := time.NewTicker(20 * time.Millisecond); ; <-tick.C {
+	for tick := time.NewTicker(5 * time.Millisecond); ; <-tick.C {
 		s := c.Status(ctx)
-		if storeservice.Ready(s) {
+		if holds(s) {
 			return
 		}
 		if ctx.Err() != nil {
-			w.Fatalf("not all machines came up within %v: %s", killPatience, storeservice.Complaints(s))
+			w.Fatalf("not all machines were %s within %v: %s\n%s", what, killPatience, storeservice.Complaints(s), w.status())
 		}
 	}
 }

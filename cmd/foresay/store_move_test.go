@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -78,18 +79,9 @@ func (w *storeKillWorld) startMove(partition, from, to string) *exec.Cmd {
 // awaitEpoch waits until all machines are of an epoch.
 func (w *storeKillWorld) awaitEpoch(epoch uint64) {
 	w.Helper()
-	c := w.dial()
-	defer c.Close()
-	ctx, cancel := context.WithTimeout(w.Context(), killPatience)
-	defer cancel()
-	for tick := time.NewTicker(5 * time.Millisecond); ; <-tick.C {
-		if s := c.Status(ctx); !slices.ContainsFunc(s, func(s storeservice.Status) bool { return s.Epoch != epoch }) {
-			return
-		}
-		if ctx.Err() != nil {
-			w.Fatalf("not all machines came to epoch %d within %v\n%s", epoch, killPatience, w.status())
-		}
-	}
+	w.await(fmt.Sprintf("in epoch %d", epoch), func(all []storeservice.Status) bool {
+		return !slices.ContainsFunc(all, func(s storeservice.Status) bool { return s.Epoch != epoch })
+	})
 }
 
 // reread has the world go on with the store's file as it is now.

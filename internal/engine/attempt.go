@@ -167,7 +167,7 @@ func (t *task) resolve(c *call, yes bool) {
 // abandon lets go of a call that nobody wants. Under mu.
 func (t *task) abandon(c *call) {
 	c.abandoned = true
-	c.freeSlot()
+	c.returnPermit()
 	a := c.attempt
 	if a == nil {
 		return
@@ -496,7 +496,7 @@ func (a *Attempt) finish(v any, err error) {
 			c.looks.complete()
 			c.guess = guess
 			c.told()
-			c.freeSlot()
+			c.returnPermit()
 			if err == nil {
 				c.op.CallSite.Engine().Quickest().Took(a.launched.time(), c.finished.time())
 				if a.want {

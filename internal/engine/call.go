@@ -23,7 +23,7 @@ type call struct {
 	right       bool // one of the predictions was
 	released    bool // nothing but its answer is kept, see letGo
 	spent       bool // nor that, see forget
-	slot        bool // it counts as having a prediction, see CallSiteLimits.Pending
+	permit      bool // it counts as having a prediction, see CallSiteLimits.Pending
 	apart       bool // its code's context may not end when the run's does
 	late        bool // it failed after the task's context had ended
 	failed      bool // plainlyMore is what a failed attempt took

@@ -83,9 +83,9 @@ func (t *task) limitsMet() (names []string) {
 	return names
 }
 
-// takeSlot counts a call as having a prediction, unless its call site has too many. Under mu.
-func (t *task) takeSlot(s *control.CallSite) bool {
-	ok := s.Engine().TakeSlot()
+// takePermit counts a call as having a prediction, unless its call site has too many. Under mu.
+func (t *task) takePermit(s *control.CallSite) bool {
+	ok := s.Engine().TakePermit()
 	if !ok {
 		t.limitedBy(s, control.LimitCallSitePending)
 	}
@@ -105,14 +105,14 @@ func (c *call) mayOffer() bool {
 	if tooWide(&c.op.config().Limits, len(c.predictions)-len(c.withdrawn)) {
 		return false
 	}
-	c.slot = c.slot || c.op.CallSite.Engine().TakeSlot()
-	return c.slot
+	c.permit = c.permit || c.op.CallSite.Engine().TakePermit()
+	return c.permit
 }
 
-// freeSlot notes that the call has its result, or that nobody wants it. Under mu.
-func (c *call) freeSlot() {
-	if c.slot {
-		c.slot = false
-		c.op.CallSite.Engine().FreeSlot()
+// returnPermit notes that the call has its result, or that nobody wants it. Under mu.
+func (c *call) returnPermit() {
+	if c.permit {
+		c.permit = false
+		c.op.CallSite.Engine().ReturnPermit()
 	}
 }

@@ -289,8 +289,8 @@ func (t *task) enter(ctx context.Context, l *lane, op *Operation, spec *spectree
 func (t *task) place(
 	ctx context.Context, l *lane, op *Operation, spec *spectree.CallSpec, q *quest,
 ) (*spectree.Use, *call, *waiter) {
-	slot := len(q.predictions) > 0 && t.takeSlot(op.CallSite)
-	if slot {
+	permit := len(q.predictions) > 0 && t.takePermit(op.CallSite)
+	if permit {
 		spec.Predictions = len(q.predictions)
 	} else {
 		q.predictions = nil
@@ -298,19 +298,19 @@ func (t *task) place(
 	limit := q.asked.limit
 	u := t.tree.Call(l.tree, spec)
 	if u.Call == nil {
-		if slot {
-			op.CallSite.Engine().FreeSlot()
+		if permit {
+			op.CallSite.Engine().ReturnPermit()
 		}
 		return nil, nil, nil
 	}
 	c, _ := u.Call.Data.(*call)
-	if slot && c != nil { // its predictions are counted already
-		op.CallSite.Engine().FreeSlot()
+	if permit && c != nil { // its predictions are counted already
+		op.CallSite.Engine().ReturnPermit()
 	}
 	var w *waiter
 	if c == nil {
 		c = t.newCall(ctx, limit, u.Call, l, op, q)
-		c.slot, c.apart, c.waiter.deadline = slot, q.asked.apart, q.asked.deadline
+		c.permit, c.apart, c.waiter.deadline = permit, q.asked.apart, q.asked.deadline
 		if q.mode == control.ModeShadow {
 			t.cast(l, c)
 		}

@@ -56,9 +56,9 @@ func namedPlants() []named {
 			new: "s.cfg.Limits.Pending == 0 || n <= int64(s.cfg.Limits.Pending) || MUTANT {\n",
 		}, "TestCallSiteLimits", onlyWaits},
 		{plant{
-			name: "a call keeps its slot", dir: "internal/engine",
-			old: "\t\tc.slot = false\n\t\tc.op.CallSite.Engine().FreeSlot()\n",
-			new: "\t\tc.slot = false\nif !MUTANT {\nc.op.CallSite.Engine().FreeSlot()\n}\n",
+			name: "a call keeps its permit", dir: "internal/engine",
+			old: "\t\tc.permit = false\n\t\tc.op.CallSite.Engine().ReturnPermit()\n",
+			new: "\t\tc.permit = false\nif !MUTANT {\nc.op.CallSite.Engine().ReturnPermit()\n}\n",
 		}, "TestPendingOfSeveralTasks", onlyWaits},
 		{plant{
 			name: "a site's depth is no limit", dir: "internal/engine",

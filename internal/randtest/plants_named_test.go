@@ -9,14 +9,14 @@ func guardPlants() []named {
 			old: "\tif free <= 0 {\n", new: "\tif free <= 0 && !MUTANT {\n",
 		}, "TestRefusals", onlyWaits},
 		{plant{
-			name: "a caller takes all slots", dir: "specgrpc",
+			name: "a caller takes all places", dir: "specgrpc",
 			old: "n >= min(free, cfg.maxPerCaller) {\n", new: "n >= min(free, cfg.maxPerCaller) && !MUTANT {\n",
-		}, "TestSlotsAreShared", onlyWaits},
+		}, "TestPlacesAreShared", onlyWaits},
 		{plant{
-			name: "a slot is kept for ever", dir: "specgrpc",
+			name: "a place is kept for ever", dir: "specgrpc",
 			old: "\t\tif s.held[k]--; s.held[k] <= 0 {\n",
 			new: "\t\tif MUTANT {\nbreak\n}\n\t\tif s.held[k]--; s.held[k] <= 0 {\n",
-		}, "TestSlotsAreShared", onlyWaits},
+		}, "TestPlacesAreShared", onlyWaits},
 		{plant{
 			name: "interceptors that are not known are taken for none", dir: "specgrpc",
 			old: "\tg := r.guards.Load()\n", new: "\tg := r.guards.Load()\nif g == nil && MUTANT {\ng = new(guards)\n}\n",

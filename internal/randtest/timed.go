@@ -149,7 +149,7 @@ func (sc *Scenario) refusals() (sum time.Duration) {
 //   - a handler's replay does so with the handler's, and there is one for each call
 //     that it makes, at most;
 //   - a call that is refused after its caller turned out right is made only then, in a handler,
-//     too, of whose calls there are no reports: if it may be refused for want of a slot, for all
+//     too, of whose calls there are no reports: if it may be refused for want of a place, for all
 //     that it takes, if its server does not stage what clients think it does, for a round trip;
 //   - who passes a barrier, or pins, waits for all that a neighbour has guessed, which may
 //     be its calls one after the other, once and once more in each of these runs.

@@ -72,7 +72,7 @@ type Call struct {
 
 	spec        CallSpec
 	key         key
-	slot        int // in the record; -1 when not in it
+	at          int // in the record; -1 when not in it
 	predictions int
 	withdrawn   []int // predictions that are not offered any more
 	result      int   // Actual, or the index of the prediction that it matched
@@ -164,7 +164,7 @@ type Use struct {
 	eff    *chain // the side effects before the call
 	ord    *chain // the ordered calls before the call
 	index  int    // in Run.uses
-	slot   int32  // in Call.uses; -1 when not in it
+	at     int32  // in Call.uses; -1 when not in it
 	since  int32  // so many uses the run had when it went on with a prediction for this one
 	// assumed is the use that the run went on with a prediction for before this one.
 	assumed   *Use
@@ -277,7 +277,7 @@ func (t *Tree) begin(l *Lane, s *CallSpec, k key) *Call {
 	if t.calls > 1 {
 		c = new(Call)
 	}
-	*c = Call{ID: t.calls, spec: *s, key: k, slot: -1, predictions: s.Predictions}
+	*c = Call{ID: t.calls, spec: *s, key: k, at: -1, predictions: s.Predictions}
 	if !s.Local {
 		t.record.add(c)
 		c.hasty = s.Effect == None && t.ahead(l)
@@ -412,7 +412,7 @@ func (t *Tree) attach(u *Use) {
 	if len(c.uses) == 0 && c.orphanedAt > 0 {
 		t.unorphan(c)
 	}
-	u.slot, u.index = int32(len(c.uses)), len(u.Run.uses)
+	u.at, u.index = int32(len(c.uses)), len(u.Run.uses)
 	c.uses = append(orBuffer(c.uses, c.oneUse[:0]), u)
 	u.Run.uses = append(orBuffer(u.Run.uses, u.Run.fewUses[:0]), u)
 	u.lane.uses = append(orBuffer(u.lane.uses, u.lane.fewUses[:0]), u)
@@ -449,17 +449,17 @@ func (c *Call) useOf(r *Run) *Use {
 // that takes this one's place will most likely make it again. One that is certain stays for good.
 func (t *Tree) detach(u *Use) {
 	c := u.Call
-	if u.slot < 0 {
+	if u.at < 0 {
 		return
 	}
 	u.handOn()
 	last := len(c.uses) - 1
 	moved := c.uses[last]
-	c.uses[u.slot] = moved
-	moved.slot = u.slot
+	c.uses[u.at] = moved
+	moved.at = u.at
 	c.uses[last] = nil
 	c.uses = c.uses[:last]
-	u.slot = -1
+	u.at = -1
 	if len(c.uses) > 0 || c.dead {
 		return
 	}

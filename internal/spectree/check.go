@@ -59,10 +59,10 @@ func (t *Tree) checkRun(r *Run) error {
 	open := 0
 	for _, u := range r.uses {
 		c := u.Call
-		if u.slot < 0 {
+		if u.at < 0 {
 			continue // the run gave the call up, see Drop
 		}
-		if int(u.slot) >= len(c.uses) || c.uses[u.slot] != u {
+		if int(u.at) >= len(c.uses) || c.uses[u.at] != u {
 			return fmt.Errorf("call %d does not know its use", c.ID)
 		}
 		switch {
@@ -130,7 +130,7 @@ func checkLane(l *Lane) error {
 // run which turns out right makes it.
 func (t *Tree) checkCall(c *Call) error {
 	for i, u := range c.uses {
-		if u.Run.discarded && !t.over || int(u.slot) != i || u.Call != c {
+		if u.Run.discarded && !t.over || int(u.at) != i || u.Call != c {
 			return fmt.Errorf("use %d is stale: run %d", i, u.Run.ID)
 		}
 	}
@@ -195,8 +195,8 @@ func (t *Tree) checkProgress(c *Call) error {
 
 func (t *Tree) checkRecord() error {
 	for i, c := range t.record.all {
-		if c.slot != i {
-			return fmt.Errorf("call %d is at %d in the record, not at %d", c.ID, i, c.slot)
+		if c.at != i {
+			return fmt.Errorf("call %d is at %d in the record, not at %d", c.ID, i, c.at)
 		}
 	}
 	if t.over {

@@ -98,7 +98,7 @@ func (r *record) add(c *Call) {
 	if r.all == nil {
 		r.all = r.few[:0]
 	}
-	c.slot = len(r.all)
+	c.at = len(r.all)
 	r.variants = max(r.variants, int32(c.key.variant))
 	r.all = append(r.all, c)
 	if r.index != nil {
@@ -154,15 +154,15 @@ func (r *record) rekey(c *Call, k key) {
 }
 
 func (r *record) remove(c *Call) {
-	if c.slot < 0 {
+	if c.at < 0 {
 		return
 	}
 	last := len(r.all) - 1
 	moved := r.all[last]
-	r.all[c.slot] = moved
-	moved.slot = c.slot
+	r.all[c.at] = moved
+	moved.at = c.at
 	r.all = r.all[:last]
-	c.slot = -1
+	c.at = -1
 	r.leave(c)
 }
 

@@ -19,7 +19,7 @@ func codec() protocol.Codec[smr.Message] {
 			return len(m.Names) == 0
 		}, earlierLearnedFields), kit.Kind(72, fetchFields), kit.Kind(73, decidedFields), kit.Kind(74, pollFields),
 		kit.Kind(75, polledFields),
-		kit.Kind(76, lackingFields), kit.Kind(77, newsFields), kit.Kind(78, learnedFields), kit.Kind(80, submitFields),
+		kit.Kind(76, missingFields), kit.Kind(77, newsFields), kit.Kind(78, learnedFields), kit.Kind(80, submitFields),
 		kit.Kind(81, voteFields), kit.Kind(82, placedFields),
 		kit.Kind(83, outcomeFields), kit.Kind(84, orderedFields), kit.Kind(85, probeFields),
 		wirefmt.NewEarlierKind[smr.Message](86, func(m echo) bool { return m.Shown == 0 }, earlierEchoFields),
@@ -151,7 +151,7 @@ func polledFields(c *wirefmt.Coder, m *polled) {
 	wirefmt.Uint(c, &m.Slot)
 }
 
-func lackingFields(c *wirefmt.Coder, m *lacking) {
+func missingFields(c *wirefmt.Coder, m *missing) {
 	wirefmt.Uint(c, &m.Number)
 }
 

@@ -34,7 +34,7 @@ func messages() []smr.Message {
 		news{},
 		news{First: 3, Items: []item{{Slot: 4}},
 			Names: []name{{Index: 0, Lengths: []uint64{5000, 0}, Sum: 9}, {Index: 1 << 40}}},
-		lacking{Number: 4},
+		missing{Number: 4},
 		accept{Ballot: 1<<32 | 2, Generation: 3, Base: 1, Through: 9, First: 2,
 			Closes: []closeSlots{known, {Track: 3, Low: 1, High: 2}}},
 		prepare{Ballot: 2},
@@ -76,20 +76,11 @@ func TestCodec(t *testing.T) { wiretest.Codec(t, codec(), 64, messages()) }
 // TestEarlierTags: a message is written as earlier versions of the program know it, unless it has
 // what these do not know.
 func TestEarlierTags(t *testing.T) {
-	for _, c := range []struct {
-		m   smr.Message
-		tag byte
-	}{
-		{news{}, 64}, {news{Items: []item{{Slot: 4}}, Names: []name{{Sum: 9}}}, 77},
-		{echo{Now: 1}, 86}, {echo{Now: 1, Shown: 2}, 87}, {learned{}, 71}, {learned{Names: []name{{Sum: 9}}}, 78},
-		{kit.Hello{From: 1, Join: true}, 13}, {kit.Hello{From: 1, Mark: kit.DiskMark{Next: 1, Start: 2}}, 19},
-		{kit.Welcome{From: 1, Members: []smr.Member{{ID: 1}}}, 14},
-		{kit.Welcome{From: 1, Mark: kit.DiskMark{Next: 1, Start: 2}}, 20},
-	} {
-		if b, err := codec().Append(nil, c.m); err != nil || b[1] != c.tag {
-			t.Errorf("%+v has the tag %d, want %d (%v)", c.m, b[1], c.tag, err)
-		}
-	}
+	wiretest.Tags(t, codec(), map[byte]smr.Message{
+		64: news{}, 77: news{Items: []item{{Slot: 4}}, Names: []name{{Sum: 9}}},
+		86: echo{Now: 1}, 87: echo{Now: 1, Shown: 2},
+		71: learned{}, 78: learned{Names: []name{{Sum: 9}}},
+	})
 }
 
 func FuzzCodec(f *testing.F) { wiretest.Fuzz(f, codec(), messages()) }

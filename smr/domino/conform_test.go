@@ -2,15 +2,19 @@ package domino_test
 
 import (
 	"fmt"
+	"os"
 	"testing"
 	"time"
 
 	"github.com/foresay/foresay/internal/catalog"
+	"github.com/foresay/foresay/internal/heap"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/domino"
 	"github.com/foresay/foresay/smr/kv"
 	"github.com/foresay/foresay/smr/smrtest"
 )
+
+func TestMain(m *testing.M) { os.Exit(heap.RunTests(m)) }
 
 // probe is how often the clients of these tests measure. Links that do not change need no more, and
 // it is quicker to simulate.

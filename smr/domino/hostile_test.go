@@ -15,7 +15,7 @@ import (
 // strange returns values of all kinds of messages: with fields at random, small or enormous.
 func strange(rnd *rand.Rand, own kit.Incarnation) smr.Message {
 	between := []smr.Message{ // replicas
-		news{}, lacking{}, accept{}, prepare{}, promise{}, refusal{}, revoke{}, revoked{}, learned{}, fetch{}, decided{},
+		news{}, missing{}, accept{}, prepare{}, promise{}, refusal{}, revoke{}, revoked{}, learned{}, fetch{}, decided{},
 		poll{}, polled{}, kit.SnapshotChunk{}, kit.SnapshotWanted{},
 	}
 	others := []smr.Message{

@@ -103,9 +103,9 @@ type (
 		Names []name
 	}
 
-	// lacking asks for the stream from a number on: the sender does not have the commands of a
+	// missing asks for the stream from a number on: the sender does not have the commands of a
 	// named item.
-	lacking struct {
+	missing struct {
 		Number uint64
 	}
 

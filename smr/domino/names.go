@@ -77,7 +77,7 @@ func (r *replica) whole(env *protocol.Env[smr.Message], p *peer, m news) news {
 		}
 		known, ok := r.known(*i, n)
 		if !ok {
-			r.Admission.Send(env, p.id, lacking{Number: number})
+			r.Admission.Send(env, p.id, missing{Number: number})
 			m.Items = m.Items[:n.Index]
 			break
 		}
@@ -142,9 +142,9 @@ func (r *replica) known(i item, n name) (item, bool) {
 	return item{}, false
 }
 
-// onLacking sends a part of the stream again, whole what was asked for and by names what follows:
+// onMissing sends a part of the stream again, whole what was asked for and by names what follows:
 // that has come from its client meanwhile, most often.
-func (r *replica) onLacking(env *protocol.Env[smr.Message], p *peer, m lacking) {
+func (r *replica) onMissing(env *protocol.Env[smr.Message], p *peer, m missing) {
 	if m.Number > p.out.has && m.Number < p.out.Next() {
 		p.told = m.Number
 		p.out.Restart(m.Number)

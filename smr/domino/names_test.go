@@ -53,7 +53,7 @@ func TestVotesNameLargeCommands(t *testing.T) {
 	}
 	asked := uint64(0)
 	for _, e := range env.Out {
-		if m, ok := kit.Inside(e.Msg).(lacking); ok && e.To == 2 {
+		if m, ok := kit.Inside(e.Msg).(missing); ok && e.To == 2 {
 			asked = m.Number
 		}
 	}
@@ -66,7 +66,7 @@ func TestVotesNameLargeCommands(t *testing.T) {
 
 	p.out.has, p.told = 5, 8
 	p.out.Restart(9)
-	r.onLacking(env, p, lacking{Number: 7})
+	r.onMissing(env, p, missing{Number: 7})
 	if p.out.Next() != 7 {
 		t.Errorf("sends the stream again from number %d, want 7", p.out.Next())
 	}
@@ -75,7 +75,7 @@ func TestVotesNameLargeCommands(t *testing.T) {
 		t.Errorf("sends all but %d of two votes whole, want only the one that was asked for", len(again.Names))
 	}
 	for _, wrong := range []uint64{5, 9, 1 << 60} {
-		if r.onLacking(env, p, lacking{Number: wrong}); p.out.Next() != 7 {
+		if r.onMissing(env, p, missing{Number: wrong}); p.out.Next() != 7 {
 			t.Errorf("asked for number %d, sends from %d", wrong, p.out.Next())
 		}
 	}

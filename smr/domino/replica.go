@@ -202,8 +202,8 @@ func (r *replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, lette
 	switch msg := msg.(type) {
 	case news:
 		r.onNews(env, p, msg)
-	case lacking:
-		r.onLacking(env, p, msg)
+	case missing:
+		r.onMissing(env, p, msg)
 	case accept:
 		r.onAccept(env, from, msg)
 	case prepare:

@@ -251,19 +251,14 @@ func (r *replica) onEcho(env *protocol.Env[smr.Message], from protocol.ID, m ech
 	}
 }
 
-// onChange takes a change of the members, which only the coordinator makes, in the control track. A
-// new member is brought up to date first.
+// onChange takes a change of the members, which only the coordinator makes, in the control track.
 func (r *replica) onChange(env *protocol.Env[smr.Message], from protocol.ID, m kit.ChangeRequest) {
-	r.Desk.Meet(env, m.Change)
 	if r.coord.phase != leading {
+		r.Desk.Meet(env, m.Change)
 		r.redirect(env, from)
 		return
 	}
-	if reason := r.Desk.Behind(env, m.Change, r.upToDate); reason != "" {
-		env.SendAhead(from, m.NotYet(reason))
-		return
-	}
-	r.coord.changes = r.Desk.TakeChange(env, from, m, r.coord.changes)
+	r.coord.changes = r.Desk.Change(env, from, m, r.upToDate, r.coord.changes)
 }
 
 // upToDate reports whether a replica that waits to be added was the last one that asked what was

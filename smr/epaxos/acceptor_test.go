@@ -120,6 +120,42 @@ func TestCausalBound(t *testing.T) {
 	}
 }
 
+// TestClientIsCausal: the requests of a client come after all that its calls were told of, or after
+// what they ask for if that is later.
+func TestClientIsCausal(t *testing.T) {
+	c, err := newClient(smr.ClientConfig{ID: 9, Members: smrtest.Group(3), Nearest: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := protocol.NewEnv[smr.Message](nil, 1, rand.New(rand.NewPCG(1, 1)))
+	env.Begin(0)
+	c.Start(env, nil)
+	open := sentTo[kit.OpenRequest](t, env, 1)
+	c.Receive(env, 1, kit.OpenReply{Nonce: open.Nonce, Session: 4, Window: 10})
+	told := []kit.CommandReply{{Seq: 1, Outcome: smr.Committed, Slot: 12}}
+	for i, tc := range []struct{ asks, want smr.Slot }{{5, 5}, {7, 12}, {20, 20}} {
+		env.Begin(0)
+		c.Receive(env, protocol.App, smr.Call{ID: smr.CallID(i) + 1, Kind: smr.Execute, After: tc.asks})
+		c.Expire(env, kit.FlushTimer{})
+		if req := sentTo[kit.Request](t, env, 1); req.After != tc.want {
+			t.Errorf("request %d comes after slot %d, want %d", i+1, req.After, tc.want)
+		}
+		c.Receive(env, 1, kit.Replies{Session: 4, Items: told})
+	}
+}
+
+// sentTo returns the message of a type that was sent to a node.
+func sentTo[M smr.Message](t *testing.T, env *protocol.Env[smr.Message], to protocol.ID) M {
+	t.Helper()
+	for _, e := range env.Out {
+		if m, ok := e.Msg.(M); ok && e.To == to {
+			return m
+		}
+	}
+	t.Fatalf("node %d is not sent the message: %+v", to, env.Out)
+	panic("unreachable")
+}
+
 // TestLackingIsAnsweredInParts: one that was away lacks many commands and asks for all of them when
 // it is told what was decided. It gets as many in a round trip as may be under way, and the others
 // when it asks again.

@@ -7,17 +7,17 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-func (r *replica) tick(env *protocol.Env[smr.Message]) {
-	if !r.ticking {
-		r.ticking = true
-		env.After(kit.UntilBeat(r.Cfg, env.Now, r.Tempo.Times(0.5)), tickTimer{})
+func (r *replica) nextBeat(env *protocol.Env[smr.Message]) {
+	if !r.beating {
+		r.beating = true
+		env.After(kit.UntilBeat(r.Cfg, env.Now, r.Tempo.Times(0.5)), beatTimer{})
 	}
 }
 
-// onTick repeats what was not answered, asks what became of instances that were not heard of for
+// onBeat repeats what was not answered, asks what became of instances that were not heard of for
 // long, and recovers those of which nobody knows.
-func (r *replica) onTick(env *protocol.Env[smr.Message]) {
-	r.ticks++
+func (r *replica) onBeat(env *protocol.Env[smr.Message]) {
+	r.beats++
 	for _, id := range r.Transfers.To() {
 		r.Transfers.Continue(env, id)
 	}
@@ -26,7 +26,7 @@ func (r *replica) onTick(env *protocol.Env[smr.Message]) {
 		if r.Transfers.Len() == 0 {
 			return
 		}
-	case r.ahead != 0 && r.ticks%resendTicks == 0:
+	case r.ahead != 0 && r.beats%resendBeats == 0:
 		r.Admission.SendAhead(env, r.ahead, fetch{head: r.head()})
 		r.ahead = 0
 	}
@@ -36,11 +36,11 @@ func (r *replica) onTick(env *protocol.Env[smr.Message]) {
 		if r.Tempo.Asks() {
 			r.others(func(id protocol.ID) { r.Tempo.Ask(env, id) })
 		}
-		if r.ticks%newsTicks == 0 {
+		if r.beats%newsBeats == 0 {
 			r.others(func(id protocol.ID) { r.Admission.SendAhead(env, id, news{head: r.head(), Top: r.index.top.clone()}) })
 		}
 	}
-	r.tick(env)
+	r.nextBeat(env)
 }
 
 // tendInstances looks after what is not decided.
@@ -56,7 +56,7 @@ func (r *replica) tendInstances(env *protocol.Env[smr.Message]) {
 			}
 			i.age++
 			if i.due == 0 {
-				i.due = recoverTicks + env.Rand.IntN(recoverSpan)
+				i.due = recoverBeats + env.Rand.IntN(recoverSpan)
 			}
 			// A proposer goes on in ballot 0 as long as nobody has promised a higher one there.
 			// After that it recovers its own instance like any other replica: in ballot 0 it gets
@@ -69,12 +69,12 @@ func (r *replica) tendInstances(env *protocol.Env[smr.Message]) {
 				r.stopWaiting(i.try)
 				r.recover(env, i)
 			}
-			late = late || i.age >= askTicks
+			late = late || i.age >= askBeats
 		}
 	}
 	if late {
 		n := len(r.group)
-		if to := r.group[int(r.ticks)%n].ID; to != r.Cfg.ID {
+		if to := r.group[int(r.beats)%n].ID; to != r.Cfg.ID {
 			r.fetch(env, to)
 		}
 	}
@@ -91,7 +91,7 @@ func (r *replica) tendOwn(env *protocol.Env[smr.Message], i *instance) {
 		i.try = &attempt{of: i, stage: accepting, cmd: i.cmd, deps: i.deps, votes: quorum.Votes{}}
 		r.sendAccepts(env, i.try)
 		r.Admission.Send(env, r.Cfg.ID, accepted{head: r.head(), ID: i.id})
-	case i.age%resendTicks != 0:
+	case i.age%resendBeats != 0:
 	case i.try.stage == preAccepting:
 		r.sendPreAccepts(env, i, nil)
 		r.maybeChoose(env, i.try, true)
@@ -102,7 +102,7 @@ func (r *replica) tendOwn(env *protocol.Env[smr.Message], i *instance) {
 
 func (r *replica) tendReads(env *protocol.Env[smr.Message]) {
 	for _, p := range r.reads.polls {
-		if p.age++; p.age%resendTicks == 0 && p.votes.Len() < slowQuorum(len(r.group)) {
+		if p.age++; p.age%resendBeats == 0 && p.votes.Len() < slowQuorum(len(r.group)) {
 			r.others(func(id protocol.ID) { r.Admission.SendAhead(env, id, p.poll) })
 		}
 	}
@@ -178,7 +178,7 @@ func (r *replica) startTransfer(env *protocol.Env[smr.Message], to protocol.ID) 
 		return // it is asked for again
 	}
 	r.Transfers.Begin(env, to, out)
-	r.tick(env)
+	r.nextBeat(env)
 }
 
 // takes reports whether the replica takes a snapshot: if it is to take part.

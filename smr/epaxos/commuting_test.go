@@ -160,7 +160,7 @@ func TestReplayEvictsTheSameSession(t *testing.T) {
 	disk.Write(env, 0)
 	cfg.Machine = newRegisters(nil)
 	again, _ := smrtest.OnDisk(t, &disk, newReplica, cfg)
-	if !again.State.Replayed() {
+	if !again.State.HasTail() {
 		t.Fatal("nothing is replayed")
 	}
 	if a, b := fmt.Sprint(r.Cfg.Machine), fmt.Sprint(again.Cfg.Machine); a != b {

@@ -301,7 +301,7 @@ func (r *replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr
 func (r *replica) finishSnapshot(
 	env *protocol.Env[smr.Message], front []byte, log []protocol.Record[smr.Message],
 ) error {
-	if !r.State.Replayed() {
+	if !r.State.HasTail() {
 		return nil
 	}
 	r.saving.stable, r.saving.first = r.stable, env.NextIndex()

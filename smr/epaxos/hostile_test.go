@@ -84,7 +84,7 @@ func TestImpossibleMessages(t *testing.T) {
 			th.do(1, func(r *replica, env *protocol.Env[smr.Message]) { r.Receive(env, from, msg) })
 			switch rnd.IntN(6) {
 			case 0:
-				th.do(1, func(r *replica, env *protocol.Env[smr.Message]) { r.Expire(env, tickTimer{}) })
+				th.do(1, func(r *replica, env *protocol.Env[smr.Message]) { r.Expire(env, beatTimer{}) })
 			case 1:
 				th.propose(1, workOn("c", "k"))
 			case 2:

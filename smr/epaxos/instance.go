@@ -28,7 +28,7 @@ type instance struct {
 	settling bool // it was decided here on the fast path, and is not known to be on the disk yet: nobody is told
 	executed bool
 	logged   bool       // there is a record of it
-	age, due int        // ticks since it was heard of, and when it is to be recovered
+	age, due int        // beats since it was heard of, and when it is to be recovered
 	hint     kit.Ballot // that somebody has promised
 	waits    uint64     // the most replicas that are known to have agreed with it at once, while its recovery waited
 	try      *attempt   // to decide it, by this replica

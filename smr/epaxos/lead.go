@@ -85,7 +85,7 @@ func (r *replica) begin(env *protocol.Env[smr.Message], c *command, p *proposal)
 	i.deps, i.phase = i.init, phasePreAccepted
 	r.setCommand(i, c)
 	r.mine[i.id] = p
-	i.due = recoverTicks
+	i.due = recoverBeats
 	r.save(env, i, true)
 	r.startPreAccept(env, i)
 }

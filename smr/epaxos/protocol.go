@@ -1,6 +1,7 @@
 package epaxos
 
 import (
+	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/kit"
 )
@@ -20,6 +21,10 @@ func Protocol() smr.Protocol {
 
 // newClient returns a client's node. It asks the nearest replica, and the next one if that is
 // silent. What a client was told of comes before what it asks for later, by whichever replica.
-func newClient(cfg smr.ClientConfig) (*kit.Client, error) {
-	return kit.NewClient(cfg, kit.Hooks{Causal: true})
+func newClient(cfg smr.ClientConfig) (c *kit.Client, err error) {
+	c, err = kit.NewClient(cfg, kit.Hooks{Send: func(env *protocol.Env[smr.Message], to protocol.ID, req kit.Request) {
+		req.After = max(req.After, c.Seen())
+		env.Send(to, req)
+	}})
+	return c, err
 }

@@ -45,7 +45,7 @@ func (r *replica) recover(env *protocol.Env[smr.Message], i *instance) {
 // disks or networks are slow, or several replicas try, attempts at a fixed pace would overtake each
 // other for ever.
 func (r *replica) postpone(env *protocol.Env[smr.Message], i *instance, b kit.Ballot) {
-	n := attemptTicks << min(uint64(b)>>32-1, maxDoubled)
+	n := attemptBeats << min(uint64(b)>>32-1, maxDoubled)
 	i.age, i.due = 0, n+env.Rand.IntN(n)
 }
 

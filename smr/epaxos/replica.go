@@ -54,22 +54,22 @@ type replica struct {
 	underway map[protocol.ID]*kit.Underway // commands that members were sent again
 
 	reads   reads
-	ticks   uint64
-	ticking bool
+	beats   uint64
+	beating bool
 	ahead   protocol.ID // who is in a later generation; 0 for nobody
 }
 
-type tickTimer struct{}
+type beatTimer struct{}
 
-// Times, in ticks of half a round trip as it is at present.
+// Times, in beats of half a round trip as it is at present.
 const (
-	resendTicks  = 5 // own proposals
-	askTicks     = 2 // before others are asked what became of an instance
-	recoverTicks = 5 // before it is recovered, and up to recoverSpan more by chance
+	resendBeats  = 5 // own proposals
+	askBeats     = 2 // before others are asked what became of an instance
+	recoverBeats = 5 // before it is recovered, and up to recoverSpan more by chance
 	recoverSpan  = 4
-	attemptTicks = 8 // before a recovery is begun anew, and each time twice as many
+	attemptBeats = 8 // before a recovery is begun anew, and each time twice as many
 	maxDoubled   = 2
-	newsTicks    = 4
+	newsBeats    = 4
 )
 
 // Bounds.
@@ -77,7 +77,7 @@ const (
 	maxAhead    = 1 << 16 // instances of a row beyond the executed ones
 	maxInFlight = 4096    // own instances that are not decided
 	maxRanges   = 64      // in a Fetch
-	maxRecovers = 256     // recoveries that a tick begins
+	maxRecovers = 256     // recoveries that a beat begins
 )
 
 // newReplica returns a replica. If the state machine is an Interferer, commands that do not
@@ -105,7 +105,7 @@ func newReplica(cfg smr.ReplicaConfig) (*replica, error) {
 		Client: r.onClient, Peer: r.onPeer, Timer: r.onTimer, Batch: r.propose, Flush: r.flush,
 		Takes: r.takes, Front: placeLayout.Length, Installed: r.onInstalled, Saved: r.onSaved, Status: r.status,
 		Doubtful: r.applyDoubtful,
-		Lull:     kit.LullRules{Idle: r.idle, Beat: tickTimer{}, Patience: r.lullPatience},
+		Lull:     kit.LullRules{Idle: r.idle, Beat: beatTimer{}, Patience: r.lullPatience},
 	})
 	return r, nil
 }
@@ -149,7 +149,7 @@ func (r *replica) onHeaded(env *protocol.Env[smr.Message], from protocol.ID, msg
 		if !r.removed && r.ahead == 0 {
 			r.ahead = from
 			r.Admission.SendAhead(env, from, fetch{head: r.head()})
-			r.tick(env)
+			r.nextBeat(env)
 		}
 		return
 	case h.Generation < r.generation:
@@ -213,9 +213,9 @@ func (r *replica) others(f func(id protocol.ID)) {
 }
 
 func (r *replica) onTimer(env *protocol.Env[smr.Message], t protocol.Timer) {
-	if _, ok := t.(tickTimer); ok {
-		r.ticking = false
-		r.onTick(env)
+	if _, ok := t.(beatTimer); ok {
+		r.beating = false
+		r.onBeat(env)
 	}
 }
 
@@ -233,7 +233,7 @@ func (r *replica) maybeTakePart(env *protocol.Env[smr.Message]) {
 		return
 	}
 	r.active = true
-	r.tick(env)
+	r.nextBeat(env)
 }
 
 // onMembers follows a change of the members.
@@ -288,5 +288,5 @@ func (r *replica) idle() (mark uint64, ok bool) {
 	return kit.MarkOf(marks...), true
 }
 
-// lullPatience is five ticks, as everywhere else.
-func (r *replica) lullPatience() time.Duration { return r.Tempo.Times(resendTicks * 0.5) }
+// lullPatience is five beats, as everywhere else.
+func (r *replica) lullPatience() time.Duration { return r.Tempo.Times(resendBeats * 0.5) }

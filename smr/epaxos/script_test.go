@@ -332,15 +332,15 @@ func TestCommandsAreSentOnce(t *testing.T) {
 		sent = append(sent, m)
 		return !lost
 	}
-	ticks := func(n int) {
+	beats := func(n int) {
 		for range n {
 			for _, r := range []protocol.ID{1, 2} {
-				th.do(r, func(r *replica, env *protocol.Env[smr.Message]) { r.Expire(env, tickTimer{}) })
+				th.do(r, func(r *replica, env *protocol.Env[smr.Message]) { r.Expire(env, beatTimer{}) })
 			}
 			th.deliver(pass)
 		}
 	}
-	ticks(3 * resendTicks)
+	beats(3 * resendBeats)
 	slow, th.mail = 0, held
 	th.deliver(pass)
 	to := func(m mail, id protocol.ID) bool { return m.to == id }
@@ -352,13 +352,13 @@ func TestCommandsAreSentOnce(t *testing.T) {
 	again := th.propose(1, workOn("dd", "k"))
 	th.deliver(pass)
 	lost = false
-	ticks(resendTicks)
+	beats(resendBeats)
 	if len(sent) != 4 || len(th.decisions(again)) != 1 || !th.nodes[3].find(again).executed {
 		t.Errorf("after a loss commands were in %v; decided is %v", sent, th.decisions(again))
 	}
 	sent, held, slow = nil, nil, 1
 	unanswered := th.propose(1, workOn("eee", "k"))
-	ticks(resendTicks)
+	beats(resendBeats)
 	slow, th.mail = 0, held
 	th.deliver(pass)
 	if len(sent) != 2 || len(th.decisions(unanswered)) != 1 {

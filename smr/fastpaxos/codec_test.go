@@ -59,34 +59,15 @@ func messages() []smr.Message {
 
 func TestCodec(t *testing.T) { wiretest.Codec(t, codec(), 64, messages()) }
 
-// TestLayouts: a message is written as earlier versions of the program know it, unless it has what
-// these do not know.
-func TestLayouts(t *testing.T) {
-	for _, c := range []struct {
-		m   smr.Message
-		tag byte
-	}{
-		{decided{head: head{}, Items: []item{{1, kit.Entry{Kind: kit.NoOp}}}}, 70}, {decided{More: true}, 83},
-		{kit.Hello{From: 1, Join: true}, 13}, {kit.Hello{From: 1, Mark: kit.DiskMark{Next: 1, Start: 2}}, 19},
-		{kit.Welcome{From: 1, Members: []smr.Member{{ID: 1}}}, 14},
-		{kit.Welcome{From: 1, Mark: kit.DiskMark{Next: 1, Start: 2}}, 20},
-	} {
-		if b, err := codec().Append(nil, c.m); err != nil || b[1] != c.tag {
-			t.Errorf("%+v has the tag %d, want %d (%v)", c.m, b[1], c.tag, err)
-		}
-	}
+// TestEarlierTags: a message is written as earlier versions of the program know it, unless it has
+// what these do not know.
+func TestEarlierTags(t *testing.T) {
+	wiretest.Tags(t, codec(), map[byte]smr.Message{
+		70: decided{Items: []item{{1, kit.Entry{Kind: kit.NoOp}}}}, 83: decided{More: true},
+	})
 }
 
 func FuzzCodec(f *testing.F) { wiretest.Fuzz(f, codec(), messages()) }
 
 // FuzzReceive gives replicas messages as they like to be.
-func FuzzReceive(f *testing.F) {
-	smrtest.Hostile(f, codec(), messages(), func(cfg smr.ReplicaConfig) (smrtest.Replica, func() kit.Incarnation, error) {
-		cfg.Machine = kv.New()
-		r, err := newReplica(cfg)
-		if err != nil {
-			return nil, nil, err
-		}
-		return r, r.Admission.Own, nil
-	})
-}
+func FuzzReceive(f *testing.F) { smrtest.Hostile(f, codec(), messages(), newReplica, kv.New) }

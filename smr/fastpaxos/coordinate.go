@@ -84,7 +84,7 @@ func (r *replica) take(env *protocol.Env[smr.Message], from protocol.ID, msg smr
 	case kit.ReadRequest:
 		r.onRead(env, from, m)
 	case kit.ChangeRequest:
-		entries = r.takeChange(env, from, m)
+		entries = r.Desk.Change(env, from, m, r.upToDate, nil)
 	case kit.Request:
 		after = m.After
 		entries = r.Desk.Take(env, from, m, nil)
@@ -391,21 +391,20 @@ func (r *replica) supervise(env *protocol.Env[smr.Message]) {
 // chunks cuts entries into parts that fit in a message.
 func chunks(items []item) func(yield func([]item) bool) {
 	return func(yield func([]item) bool) {
-		first, size := 0, 0
+		first := 0
+		var page kit.Page
 		for i, p := range items {
-			n := entryBytes + len(p.Entry.Command)
-			if size += n; size > kit.MessageBytes && i > first {
-				if !yield(slices.Clip(items[first:i])) {
-					return
-				}
-				first, size = i, n
+			if page.Takes(p.Entry) {
+				continue
 			}
+			if !yield(slices.Clip(items[first:i])) {
+				return
+			}
+			first, page = i, kit.Page{}
+			page.Takes(p.Entry)
 		}
 		if first < len(items) {
 			yield(slices.Clip(items[first:]))
 		}
 	}
 }
-
-// entryBytes is about what an entry takes beside its command.
-const entryBytes = 32

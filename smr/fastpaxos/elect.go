@@ -147,13 +147,13 @@ func (r *replica) onPrepare(env *protocol.Env[smr.Message], from protocol.ID, m 
 	}
 	r.told = max(r.told, m.Low)
 	p := promise{head: r.head(m.Era), Low: m.Low, Applied: r.State.Applied()}
-	size := 0
+	var page kit.Page
 	for s := max(m.Low, r.base+1); s <= r.base+smr.Slot(len(r.cells)); s++ {
 		c := r.cell(s)
 		if c.vote.Entry.Kind == 0 {
 			continue
 		}
-		if size += entryBytes + len(c.vote.Entry.Command); size > kit.MessageBytes && len(p.Votes) > 0 {
+		if !page.Takes(c.vote.Entry) {
 			p.Next = s
 			break
 		}

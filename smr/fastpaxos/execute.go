@@ -180,7 +180,7 @@ func (r *replica) tellParts(env *protocol.Env[smr.Message], to protocol.ID, item
 	bytes := 0
 	for chunk := range chunks(items) {
 		for _, p := range chunk {
-			bytes += entryBytes + len(p.Entry.Command)
+			bytes += kit.EntryBytes(p.Entry)
 		}
 		parts = append(parts, decided{head: r.head(r.promised), Items: chunk})
 		if bytes >= r.Cfg.MaxUnderwayBytes/2 {

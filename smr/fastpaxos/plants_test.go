@@ -94,10 +94,7 @@ func TestPlants(t *testing.T) { plant.Catch(t, plants()) }
 
 // TestSeedsNotice plays the seeds of the swarm that notice a bug.
 func TestSeedsNotice(t *testing.T) {
-	plant.Seeds(t, plants(), func(seed uint64) error {
-		_, err := smrtest.Play(smrtest.Swarm(Protocol(), seed))
-		return err
-	})
+	plant.Seeds(t, plants(), smrtest.PlaySwarm(Protocol()))
 }
 
 // TestVotesForNothingAreMade: an acceptor that says to the coordinator that it has voted for

@@ -55,16 +55,6 @@ func (r *replica) answerReads(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// takeChange takes a change of the members. A new one is brought up to date first.
-func (r *replica) takeChange(env *protocol.Env[smr.Message], from protocol.ID, m kit.ChangeRequest) []kit.Entry {
-	r.Desk.Meet(env, m.Change)
-	if reason := r.Desk.Behind(env, m.Change, r.upToDate); reason != "" {
-		env.SendAhead(from, m.NotYet(reason))
-		return nil
-	}
-	return r.Desk.TakeChange(env, from, m, nil)
-}
-
 // upToDate reports whether a replica that waits to be added has a state, and lacks little of it.
 func (r *replica) upToDate(_ *protocol.Env[smr.Message], id protocol.ID, _ kit.Incarnation) (ok bool, why string) {
 	p, heard := r.progress.Of(id)

@@ -90,7 +90,7 @@ func newReplica(cfg smr.ReplicaConfig) (*replica, error) {
 	r.State.KeepApplied()
 	r.Follow(kit.Rules{
 		Load: r.load, Begin: r.onBegin,
-		Client: r.onClient, Other: r.onOther, Left: r.State.Removed, Peer: r.onPeer, Timer: r.onTimer, Flush: r.flush,
+		Client: r.onClient, Other: r.onOther, Former: r.State.Removed, Peer: r.onPeer, Timer: r.onTimer, Flush: r.flush,
 		Installed: r.onInstalled, Saved: r.onSaved, Status: r.status,
 		Doubtful: r.applyDoubtful,
 		Lull:     kit.LullRules{Idle: r.idle, Beat: beatTimer{}, Patience: r.lullPatience, Heard: r.heardDrowsy},

@@ -18,7 +18,7 @@ import (
 
 // Hello goes from a replica with a new disk to all members: may it take part?
 type Hello struct {
-	From Incarnation
+	Disk Incarnation
 	Join bool // it waits to be added to the group
 	// Mark, if there is one, is all that is said: a replica that takes part tells how far its disk
 	// is.
@@ -30,7 +30,7 @@ type Hello struct {
 
 // Founding is the Hello of a replica of a new group, which would begin with these members.
 type Founding struct {
-	From  Incarnation
+	Disk  Incarnation
 	Group []protocol.ID
 }
 
@@ -43,7 +43,7 @@ type OtherGroup struct {
 
 // Welcome answers a Hello.
 type Welcome struct {
-	From   Incarnation // who answers
+	Disk   Incarnation // who answers
 	Asked  Incarnation // who asked
 	Known  Incarnation // the disk that the sender knows under the ID: Asked, unless another one was there before
 	Reason string      // if the replica is to be refused for another reason
@@ -227,7 +227,7 @@ func (a *Admission) mark(env *protocol.Env[smr.Message]) {
 		a.told = next
 		for _, m := range a.state.Members() {
 			if m.ID != a.self {
-				env.Send(m.ID, Hello{From: a.own, Mark: DiskMark{next, a.began.Start}})
+				env.Send(m.ID, Hello{Disk: a.own, Mark: DiskMark{next, a.began.Start}})
 			}
 		}
 	}
@@ -241,7 +241,7 @@ func (a *Admission) askMarks(env *protocol.Env[smr.Message]) {
 	for _, m := range a.state.Members() {
 		if m.ID != a.self && !a.vouched[m.ID] {
 			waits = true
-			env.Send(m.ID, Hello{From: a.own, Mark: a.began, Ask: true})
+			env.Send(m.ID, Hello{Disk: a.own, Mark: a.began, Ask: true})
 		}
 	}
 	if waits && a.asked < markPatience {
@@ -257,26 +257,26 @@ func (a *Admission) askMarks(env *protocol.Env[smr.Message]) {
 // start, and if it asks.
 func (a *Admission) onMark(env *protocol.Env[smr.Message], from protocol.ID, h Hello) {
 	m, ok := a.marks[from]
-	further := ok && m.disk == h.From && m.mark.Next > h.Mark.Next
+	further := ok && m.disk == h.Disk && m.mark.Next > h.Mark.Next
 	switch {
 	case further && m.mark.Start != h.Mark.Start:
-		env.Send(from, Welcome{From: a.own, Asked: h.From, Known: h.From, Mark: m.mark})
+		env.Send(from, Welcome{Disk: a.own, Asked: h.Disk, Known: h.Disk, Mark: m.mark})
 		return
 	case h.Ask:
-		env.Send(from, Welcome{From: a.own, Asked: h.From, Known: h.From, Mark: h.Mark})
+		env.Send(from, Welcome{Disk: a.own, Asked: h.Disk, Known: h.Disk, Mark: h.Mark})
 	}
 	switch {
 	case further:
 		return
-	case ok && m.disk != h.From, !ok:
-		if disk, member := a.state.Member(from); !member || disk != 0 && disk != h.From || a.known[from].seen &&
-			a.known[from].incarnation != h.From {
+	case ok && m.disk != h.Disk, !ok:
+		if disk, member := a.state.Member(from); !member || disk != 0 && disk != h.Disk || a.known[from].seen &&
+			a.known[from].incarnation != h.Disk {
 			return
 		}
 	case m.mark == h.Mark:
 		return
 	}
-	m = markedDisk{h.From, h.Mark}
+	m = markedDisk{h.Disk, h.Mark}
 	a.marks[from] = m
 	env.Put(markKey(from), markLayout.Encode(m))
 }
@@ -412,7 +412,7 @@ func (a *Admission) refuse(env *protocol.Env[smr.Message], reason string) {
 }
 
 func (a *Admission) ask(env *protocol.Env[smr.Message]) {
-	var hello smr.Message = Hello{From: a.own, Join: a.join}
+	var hello smr.Message = Hello{Disk: a.own, Join: a.join}
 	if group := a.founders(); !a.join && group != nil {
 		hello = Founding{a.own, group}
 	}
@@ -439,49 +439,49 @@ func (a *Admission) Expire(env *protocol.Env[smr.Message]) {
 
 // Hello answers a replica with a new disk.
 func (a *Admission) Hello(env *protocol.Env[smr.Message], from protocol.ID, h Hello) {
-	if a.refused != "" || h.From == 0 || from == a.self || a.join && !a.admitted {
+	if a.refused != "" || h.Disk == 0 || from == a.self || a.join && !a.admitted {
 		return
 	}
 	if h.Mark.Start != 0 {
 		a.onMark(env, from, h)
 		return
 	}
-	answer := Welcome{From: a.own, Asked: h.From, Known: h.From}
+	answer := Welcome{Disk: a.own, Asked: h.Disk, Known: h.Disk}
 	bound, member := a.state.Member(from)
 	b, known := a.known[from]
 	switch {
 	case a.state.Removed(from):
 		answer.Reason = fmt.Sprintf("replica %d was removed from the group, and does not come back under this ID", from)
-	case bound != 0 && bound != h.From:
+	case bound != 0 && bound != h.Disk:
 		answer.Known = bound
-	case known && b.incarnation != h.From:
+	case known && b.incarnation != h.Disk:
 		answer.Known = b.incarnation
 	case h.Join && member && bound == 0:
 		answer.Reason = fmt.Sprintf("replica %d belongs to the group from the beginning: it cannot join under this ID", from)
 	case h.Join && !member:
-		a.remember(from, h.From)
+		a.remember(from, h.Disk)
 		answer.Members = a.state.Members() // it is admitted by the change that adds it
 	case !member:
 		answer.Reason = fmt.Sprintf("replica %d is no member of the group: start it with Join set, and add it", from)
 	case !known:
-		a.bind(env, from, binding{incarnation: h.From})
+		a.bind(env, from, binding{incarnation: h.Disk})
 	}
 	env.Send(from, answer)
 }
 
 // Founding answers a replica of a new group as a Hello, if both would begin with the same members.
 func (a *Admission) Founding(env *protocol.Env[smr.Message], from protocol.ID, m Founding) {
-	if a.refused != "" || m.From == 0 || from == a.self || a.join && !a.admitted {
+	if a.refused != "" || m.Disk == 0 || from == a.self || a.join && !a.admitted {
 		return
 	}
 	_, member := a.state.Member(from)
 	b, known := a.known[from]
-	if anotherDisk := known && b.incarnation != m.From; (member || !a.admitted) && !anotherDisk &&
+	if anotherDisk := known && b.incarnation != m.Disk; (member || !a.admitted) && !anotherDisk &&
 		a.beginsOtherwise(env, from, m.Group) {
-		env.Send(from, OtherGroup{m.From, a.founders()})
+		env.Send(from, OtherGroup{m.Disk, a.founders()})
 		return
 	}
-	a.Hello(env, from, Hello{From: m.From})
+	a.Hello(env, from, Hello{Disk: m.Disk})
 }
 
 // OtherGroup takes an answer that is no yes.

@@ -270,7 +270,7 @@ func TestLateMemberNamesOthers(t *testing.T) {
 	env := protocol.NewEnv[smr.Message](memory{}, 1, rand.New(rand.NewPCG(1, 1)))
 	for range 2 {
 		env.Begin(0)
-		a.Founding(env, 3, Founding{From: 9, Group: []protocol.ID{2, 3}})
+		a.Founding(env, 3, Founding{Disk: 9, Group: []protocol.ID{2, 3}})
 		sent := sentTo(env)
 		m, ok := sent[len(sent)-1].msg.(OtherGroup)
 		if !ok || m.Asked != 9 || !slices.Equal(m.Group, []protocol.ID{1, 2, 3}) {
@@ -280,7 +280,7 @@ func TestLateMemberNamesOthers(t *testing.T) {
 	state.members = members{now: []identified{{Member: smr.Member{ID: 1}}, {Member: smr.Member{ID: 3}}},
 		removed: []protocol.ID{2}}
 	env.Begin(0)
-	a.Founding(env, 3, Founding{From: 9, Group: []protocol.ID{1, 2, 3}})
+	a.Founding(env, 3, Founding{Disk: 9, Group: []protocol.ID{1, 2, 3}})
 	if m, ok := sentTo(env)[0].msg.(Welcome); !ok || m.Known != 9 {
 		t.Errorf("once members have changed it answers %+v, want a yes: nobody knows any more with whom it began", m)
 	}
@@ -332,7 +332,7 @@ func TestJoinerIsBoundByTheLog(t *testing.T) {
 	env.Begin(0)
 	a.Start(env, true)
 	for from := protocol.ID(1); from <= 3; from++ {
-		a.Welcome(env, from, Welcome{From: 1, Asked: a.Own(), Known: a.Own()})
+		a.Welcome(env, from, Welcome{Disk: 1, Asked: a.Own(), Known: a.Own()})
 	}
 	if a.Admitted() {
 		t.Error("it takes part without being a member")
@@ -363,7 +363,7 @@ func TestLostDiskCannotJoin(t *testing.T) {
 		t.Error("it votes before anybody was asked")
 	}
 	env.Begin(0)
-	other.Hello(env, 2, Hello{From: a.Own(), Join: true})
+	other.Hello(env, 2, Hello{Disk: a.Own(), Join: true})
 	sent := sentTo(env)
 	if len(sent) != 1 || sent[0].to != 2 {
 		t.Fatalf("sent %v", sent)
@@ -383,7 +383,7 @@ func TestJoinerVotesWhenItIsWelcome(t *testing.T) {
 	env.Begin(0)
 	a.Start(env, true)
 	env.Begin(0)
-	other.Hello(env, 4, Hello{From: a.Own(), Join: true})
+	other.Hello(env, 4, Hello{Disk: a.Own(), Join: true})
 	a.Welcome(env, 1, sentTo(env)[0].msg.(Welcome))
 	if !a.Votes() || a.Admitted() {
 		t.Errorf("it votes: %v, it takes part: %v", a.Votes(), a.Admitted())
@@ -428,7 +428,7 @@ func TestStartedAgain(t *testing.T) {
 		}
 		a, env := start()
 		for from := protocol.ID(2); from <= 3; from++ {
-			a.Welcome(env, from, Welcome{From: 1, Asked: a.Own(), Known: a.Own()})
+			a.Welcome(env, from, Welcome{Disk: 1, Asked: a.Own(), Known: a.Own()})
 		}
 		if keep(env); !a.Admitted() || !a.Votes() {
 			t.Fatalf("%s: a new replica takes part: %v, votes: %v", name, a.Admitted(), a.Votes())
@@ -538,7 +538,7 @@ func writer(t *testing.T) (*Replica, *protocol.Env[smr.Message]) {
 	env.Begin(0)
 	r.Start(env, nil)
 	for from := protocol.ID(2); from <= 3; from++ {
-		r.Receive(env, from, Welcome{From: 1, Asked: r.Admission.Own(), Known: r.Admission.Own()})
+		r.Receive(env, from, Welcome{Disk: 1, Asked: r.Admission.Own(), Known: r.Admission.Own()})
 	}
 	if !r.Admission.Admitted() {
 		t.Fatal("it does not take part")

@@ -37,8 +37,6 @@ type Hooks struct {
 	Send func(env *protocol.Env[smr.Message], to protocol.ID, req Request)
 	// Receive takes what replicas say, before the client does. It reports whether that is all.
 	Receive func(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) (done bool)
-	// Causal has all requests come after what any call was told of, whatever the calls ask for.
-	Causal bool
 }
 
 // Bounds of a Client. Times are multiples of ClientConfig.RoundTrip.

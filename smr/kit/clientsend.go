@@ -69,9 +69,6 @@ func (c *Client) send(env *protocol.Env[smr.Message], commands, reads iter.Seq[*
 		}
 	}
 	for req := range c.Requests(sending(commands), maxRequest) {
-		if c.hooks.Causal {
-			req.After = max(req.After, c.Seen())
-		}
 		if c.hooks.Send != nil {
 			c.hooks.Send(env, c.target, req)
 		} else {

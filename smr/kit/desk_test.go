@@ -133,7 +133,7 @@ func TestDeskKnowsJoiners(t *testing.T) {
 	if sent := sentTo(env); len(sent) != 1 || sent[0].msg.(NotYet).Reason == "" {
 		t.Errorf("sent %v", sent)
 	}
-	d.known.Hello(env, 4, Hello{From: 77, Join: true})
+	d.known.Hello(env, 4, Hello{Disk: 77, Join: true})
 	entries := d.TakeChange(env, 9, add, nil)
 	if len(entries) != 1 || entries[0].Members.Incarnation != 77 {
 		t.Errorf("entries %v", entries)

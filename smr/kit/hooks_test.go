@@ -39,25 +39,6 @@ func ask(t *testing.T, c *Client, env *protocol.Env[smr.Message], call smr.Call)
 	return req
 }
 
-// TestCausal: the requests of a causal client come after all that its calls were told of, those of
-// another one after what its calls ask for.
-func TestCausal(t *testing.T) {
-	for _, causal := range []bool{false, true} {
-		c, env := hooked(t, Hooks{Causal: causal})
-		first := ask(t, c, env, smr.Call{ID: 1, Kind: smr.Execute, After: 5})
-		c.Receive(env, 1, Replies{Session: 4, Items: []CommandReply{{Seq: 1, Outcome: smr.Committed, Slot: 12}}})
-		second := ask(t, c, env, smr.Call{ID: 2, Kind: smr.Execute, After: 7})
-		third := ask(t, c, env, smr.Call{ID: 3, Kind: smr.Execute, After: 20})
-		want := [3]smr.Slot{5, 7, 20}
-		if causal {
-			want[1] = 12
-		}
-		if got := [3]smr.Slot{first.After, second.After, third.After}; got != want {
-			t.Errorf("causal %v: requests come after %v, want %v", causal, got, want)
-		}
-	}
-}
-
 // TestHooks: a request goes where the hook sends it, and what the hook has taken is not for the
 // client.
 func TestHooks(t *testing.T) {

@@ -51,5 +51,19 @@ func (d *Desk) Behind(
 	return fmt.Sprintf("replica %d is being brought up to date", id)
 }
 
+// Change takes a change of the members. A new one is brought up to date first: until it is, by the
+// protocol's rule, the client is told why not.
+func (d *Desk) Change(
+	env *protocol.Env[smr.Message], from protocol.ID, req ChangeRequest,
+	ready func(env *protocol.Env[smr.Message], id protocol.ID, disk Incarnation) (ok bool, why string), entries []Entry,
+) []Entry {
+	d.Meet(env, req.Change)
+	if reason := d.Behind(env, req.Change, ready); reason != "" {
+		env.SendAhead(from, req.NotYet(reason))
+		return entries
+	}
+	return d.TakeChange(env, from, req, entries)
+}
+
 // NotYet answers a request for a change that cannot be made now.
 func (m ChangeRequest) NotYet(reason string) NotYet { return NotYet{m.Session, m.Seq, reason} }

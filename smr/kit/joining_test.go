@@ -11,8 +11,8 @@ import (
 // and about no other change.
 func TestBehind(t *testing.T) {
 	d, state, env := newDesk(t, 3)
-	d.known.Hello(env, 4, Hello{From: 77, Join: true})
-	d.known.Hello(env, 5, Hello{From: 78, Join: true})
+	d.known.Hello(env, 4, Hello{Disk: 77, Join: true})
+	d.known.Hello(env, 5, Hello{Disk: 78, Join: true})
 	state.members.removed = []protocol.ID{5}
 	add := func(id protocol.ID) smr.Change { return smr.Change{Add: smr.Member{ID: id}} }
 	for _, tc := range []struct {

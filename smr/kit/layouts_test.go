@@ -24,9 +24,9 @@ func TestLayouts(t *testing.T) {
 	wiretest.Layouts(t,
 		wiretest.Sample("head", headLayout, snapshotHead{
 			slot: 300, front: []byte("front"), whole: true, segments: []segment{{1, 2, 300, 1 << 31}, {area: 4}},
-			since: replay{slot: 400, front: []byte("later"), segments: []segment{{area: 5}}},
-		}, cmp.AllowUnexported(snapshotHead{}, segment{}, replay{})),
-		wiretest.Sample("what was applied", replayHeadLayout, replayHead{400, 300}, cmp.AllowUnexported(replayHead{})),
+			since: tail{slot: 400, front: []byte("later"), segments: []segment{{area: 5}}},
+		}, cmp.AllowUnexported(snapshotHead{}, segment{}, tail{})),
+		wiretest.Sample("what was applied", tailHeadLayout, tailHead{400, 300}, cmp.AllowUnexported(tailHead{})),
 		wiretest.Sample("an entry", appliedLayout, appliedEntry{400, Entry{Kind: Command, Client: 3, Command: []byte("c")}},
 			cmp.AllowUnexported(appliedEntry{})),
 		wiretest.Sample("mark", markLayout, markedDisk{300, DiskMark{Next: 5, Start: 6}}, cmp.AllowUnexported(markedDisk{})),

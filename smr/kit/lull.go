@@ -62,7 +62,7 @@ type Lull struct {
 	asked   time.Duration          // when it has said last that it is drowsy
 	tries   int                    // since there was something to do
 	said    bool                   // and is silent, to hear whether the others are
-	words   map[protocol.ID]Drowsy // of those who have said nothing else since
+	drowsy  map[protocol.ID]Drowsy // of those who have said nothing else since
 	resting bool
 }
 
@@ -74,7 +74,7 @@ const lullPatience = 2
 const lullTries = 4
 
 func newLull(r *Replica, rules LullRules) *Lull {
-	l := &Lull{replica: r, rules: rules, words: map[protocol.ID]Drowsy{}}
+	l := &Lull{replica: r, rules: rules, drowsy: map[protocol.ID]Drowsy{}}
 	if rules.Idle != nil {
 		l.vouch = r.Cfg.Vouch
 	}
@@ -129,7 +129,7 @@ func (l *Lull) skips(env *protocol.Env[smr.Message]) bool {
 // it. Else members that became idle one after the other would wait for each other in turn.
 func (l *Lull) joins(now time.Duration) bool {
 	drowsy := slices.ContainsFunc(l.others(), func(id protocol.ID) bool {
-		m, ok := l.words[id]
+		m, ok := l.drowsy[id]
 		return ok && m.Mark == l.mark
 	})
 	return drowsy && l.past(now, l.busy, restAfter/2)
@@ -193,15 +193,15 @@ func (l *Lull) onDrowsy(env *protocol.Env[smr.Message], from protocol.ID, m Drow
 	case l.resting && !same:
 		l.rouse(env)
 	case l.resting:
-		l.words[from] = m
+		l.drowsy[from] = m
 		if own, ok := l.vouch(l.replica.Cfg.ID); ok && !m.Answer { // it has not heard all
 			l.replica.Admission.Send(env, from, Drowsy{Run: own.Run, Mark: mark, Answer: true})
 		}
 	case l.said:
-		l.words[from] = m
+		l.drowsy[from] = m
 		l.maybeRest(env)
 	default:
-		l.words[from] = m
+		l.drowsy[from] = m
 		if same && l.joins(env.Now) {
 			l.say(env)
 		}
@@ -211,7 +211,8 @@ func (l *Lull) onDrowsy(env *protocol.Env[smr.Message], from protocol.ID, m Drow
 // maybeRest has the replica rest if all others do, or are about to.
 func (l *Lull) maybeRest(env *protocol.Env[smr.Message]) {
 	mark, idle := l.idle()
-	if !idle || mark != l.mark || !l.relies(func(id protocol.ID, v smr.Vouched) bool { return l.words[id].Mark == mark }) {
+	agrees := func(id protocol.ID, _ smr.Vouched) bool { return l.drowsy[id].Mark == mark }
+	if !idle || mark != l.mark || !l.relies(agrees) {
 		return
 	}
 	l.resting, l.said = true, false
@@ -223,7 +224,7 @@ func (l *Lull) maybeRest(env *protocol.Env[smr.Message]) {
 func (l *Lull) relies(also func(protocol.ID, smr.Vouched) bool) bool {
 	return !slices.ContainsFunc(l.others(), func(id protocol.ID) bool {
 		v, there := l.vouch(id)
-		m, ok := l.words[id]
+		m, ok := l.drowsy[id]
 		return !there || !ok || v.Run != m.Run || !also(id, v)
 	})
 }
@@ -242,12 +243,12 @@ func (l *Lull) look(env *protocol.Env[smr.Message]) bool {
 	return true
 }
 
-// onWord takes anything else that another replica says: it is not drowsy any more.
-func (l *Lull) onWord(env *protocol.Env[smr.Message], from protocol.ID) {
+// onHeard takes anything else that another replica says: it is not drowsy any more.
+func (l *Lull) onHeard(env *protocol.Env[smr.Message], from protocol.ID) {
 	if from == l.replica.Cfg.ID {
 		return // it has come of something else
 	}
-	delete(l.words, from)
+	delete(l.drowsy, from)
 	if l.resting {
 		l.rouse(env)
 	}
@@ -264,7 +265,7 @@ func (l *Lull) stir(env *protocol.Env[smr.Message]) {
 // rouse ends a lull.
 func (l *Lull) rouse(env *protocol.Env[smr.Message]) {
 	l.resting, l.said, l.busy, l.tries = false, false, env.Now, 0
-	clear(l.words)
+	clear(l.drowsy)
 	if l.rules.Resume != nil {
 		l.rules.Resume(env)
 	}

@@ -97,9 +97,9 @@ func TestLullEnds(t *testing.T) {
 		ends bool
 	}{
 		"a call": {func(l *Lull, env *protocol.Env[smr.Message], _ map[protocol.ID]smr.Vouched) { l.stir(env) }, true},
-		"a word": {func(l *Lull, env *protocol.Env[smr.Message], _ map[protocol.ID]smr.Vouched) { l.onWord(env, 3) }, true},
+		"a word": {func(l *Lull, env *protocol.Env[smr.Message], _ map[protocol.ID]smr.Vouched) { l.onHeard(env, 3) }, true},
 		"its own word": {func(l *Lull, env *protocol.Env[smr.Message], _ map[protocol.ID]smr.Vouched) {
-			l.onWord(env, 1)
+			l.onHeard(env, 1)
 		}, false},
 		"drowsy again": {func(l *Lull, env *protocol.Env[smr.Message], _ map[protocol.ID]smr.Vouched) {
 			l.onDrowsy(env, 3, Drowsy{Run: 3, Mark: l.mark})

@@ -82,7 +82,7 @@ func lullPlants() []plant.Bug {
 		Old: "\tl.busy = env.Now\n\tif l.resting {\n", New: "\tl.busy = env.Now\n\tif l.resting && !MUTANT {\n",
 	}, {
 		Name: "a member that hears a beat rests on", Dir: dir, Test: "TestLullEnds",
-		Old: "\tdelete(l.words, from)\n\tif l.resting {\n", New: "\tdelete(l.words, from)\n\tif l.resting && !MUTANT {\n",
+		Old: "\tdelete(l.drowsy, from)\n\tif l.resting {\n", New: "\tdelete(l.drowsy, from)\n\tif l.resting && !MUTANT {\n",
 	}, {
 		Name: "a member rests on although another one is in another state", Dir: dir, Test: "TestLullEnds",
 		Old: "\tcase l.resting && !same:\n", New: "\tcase l.resting && !same && !MUTANT:\n",
@@ -92,6 +92,6 @@ func lullPlants() []plant.Bug {
 	}, {
 		Name: "a member rests with others that are drowsy in another state", Dir: dir,
 		Test: "TestLullTakesAll",
-		Old:  "return l.words[id].Mark == mark })", New: "return l.words[id].Mark == mark || MUTANT })",
+		Old:  "return l.drowsy[id].Mark == mark }", New: "return l.drowsy[id].Mark == mark || MUTANT }",
 	}}
 }

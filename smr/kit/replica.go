@@ -58,9 +58,9 @@ type Rules struct {
 	Client func(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message)
 	// Other takes a message of the protocol's that comes outside a letter. nil: there are none.
 	Other func(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message)
-	// Left reports whether another replica was a member and has no say any more: it is told so instead
-	// of being listened to. nil: nobody is.
-	Left func(id protocol.ID) bool
+	// Former reports whether another replica was a member and has no say any more. It is told so, and
+	// not listened to. nil: nobody is.
+	Former func(id protocol.ID) bool
 	// Peer takes what another replica says on its right disk. Of the parts of states, and what is said
 	// about them, Replica has taken what there is to take.
 	Peer func(env *protocol.Env[smr.Message], from protocol.ID, letter Letter)
@@ -248,7 +248,7 @@ func (r *Replica) onHello(env *protocol.Env[smr.Message], from protocol.ID, m He
 	r.Admission.Hello(env, from, m)
 	_, member := r.State.Member(from)
 	disk, there := r.Admission.Joiner(from)
-	if r.rules.Joins != nil && m.Join && !member && there && disk == m.From && !r.State.Removed(from) {
+	if r.rules.Joins != nil && m.Join && !member && there && disk == m.Disk && !r.State.Removed(from) {
 		r.rules.Joins(env, from, disk)
 	}
 }
@@ -268,9 +268,9 @@ func (r *Replica) onLetter(env *protocol.Env[smr.Message], from protocol.ID, let
 	case Drowsy:
 		r.Lull.onDrowsy(env, from, msg)
 	default:
-		r.Resting.onWord(env.Now, from)
-		r.Lull.onWord(env, from)
-		if r.rules.Left != nil && r.rules.Left(from) {
+		r.Resting.onHeard(env.Now, from)
+		r.Lull.onHeard(env, from)
+		if r.rules.Former != nil && r.rules.Former(from) {
 			r.Admission.SendAhead(env, from, Removed{})
 			return
 		}

@@ -191,8 +191,8 @@ func (s *Resting) Work(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// onWord wakes a follower that hears from its leader: a leader at rest would be silent.
-func (s *Resting) onWord(now time.Duration, from protocol.ID) {
+// onHeard wakes a follower that hears from its leader: a leader at rest would be silent.
+func (s *Resting) onHeard(now time.Duration, from protocol.ID) {
 	if s.resting && !s.rules.Leads() && s.relies(from) {
 		s.wake(now)
 	}

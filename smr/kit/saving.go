@@ -50,8 +50,8 @@ type saver struct {
 	mark     segment  // what the state machine notes changes since; no bytes if that is not on the disk
 	incoming *incoming
 	keeps    bool                // what is applied
-	kept     Paged[appliedEntry] // since the snapshot on disk and its replay
-	replayed bool
+	kept     Paged[appliedEntry] // since the snapshot on disk and its tail
+	hasTail  bool
 	wrote    time.Duration
 	underWay int // parts that are not known to be on disk
 

@@ -181,7 +181,7 @@ func TestSavingWhatChanged(t *testing.T) {
 					merges++
 				}
 			default:
-				if c.State, c.waits = c.load(), nil; c.Replayed() {
+				if c.State, c.waits = c.load(), nil; c.HasTail() {
 					replays++
 				}
 			}
@@ -241,7 +241,7 @@ func TestSnapshotsCostWhatChanged(t *testing.T) {
 
 // TestSaveNowWritesWhatCame: with much state a change of the members writes what came since the
 // last snapshot in one call, and all of the state in parts. Meanwhile nobody is sent a snapshot,
-// and a damaged replay is an error.
+// and a damaged tail is an error.
 func TestSaveNowWritesWhatCame(t *testing.T) {
 	c := newChanging(t, 1)
 	c.part = 512
@@ -273,7 +273,7 @@ func TestSaveNowWritesWhatCame(t *testing.T) {
 	}
 	h, _ := readSnapshotHead(c.env)
 	if len(h.since.segments) != 3 {
-		t.Fatalf("the replay has %d segments, want 3", len(h.since.segments))
+		t.Fatalf("the tail has %d segments, want 3", len(h.since.segments))
 	}
 	for _, part := range h.since.segments {
 		key := string(chunkKey(part.area, 0))

@@ -12,14 +12,31 @@ import (
 // written with memory that was used before.
 const MessageBytes = 192 << 10
 
-// entryBytes is about what an entry or an answer takes beside what it carries.
-const entryBytes = 32
+// entryRoom is about what an entry or an answer takes beside what it carries.
+const entryRoom = 32
+
+// EntryBytes is about what an entry takes in a message.
+func EntryBytes(e Entry) int { return entryRoom + len(e.Command) }
+
+// A Page is what a message with entries has taken so far.
+type Page struct{ entries, bytes int }
+
+// Takes takes one more entry, and reports whether there was room for it. There is for the first,
+// however large.
+func (p *Page) Takes(e Entry) bool {
+	bytes := p.bytes + EntryBytes(e)
+	if bytes > MessageBytes && p.entries > 0 {
+		return false
+	}
+	p.entries, p.bytes = p.entries+1, bytes
+	return true
+}
 
 // FitEntries returns how many of the first n entries, at least one, go in one message.
 func FitEntries(entries []Entry, n int) int {
-	size := 0
+	var page Page
 	for i, e := range entries[:n] {
-		if size += entryBytes + len(e.Command); size > MessageBytes && i > 0 {
+		if !page.Takes(e) {
 			return i
 		}
 	}
@@ -41,7 +58,7 @@ func SendReads(env *protocol.Env[smr.Message], to protocol.ID, items []ReadReply
 		if n := len(items[i].Result); n > smr.MaxCommandBytes {
 			items[i].Result, items[i].Reason = nil, fmt.Sprintf("the answer has %d bytes, more than %d", n, smr.MaxCommandBytes)
 		}
-		n := entryBytes + len(items[i].Result)
+		n := entryRoom + len(items[i].Result)
 		if size += n; size > MessageBytes && i > first {
 			env.SendAhead(to, ReadReplies{Items: items[first:i]})
 			first, size = i, n
@@ -56,7 +73,7 @@ func SendReads(env *protocol.Env[smr.Message], to protocol.ID, items []ReadReply
 func (o outbox) send(env *protocol.Env[smr.Message]) {
 	first, size := 0, 0
 	for i, item := range o.Items {
-		n := entryBytes + len(item.Result)
+		n := entryRoom + len(item.Result)
 		if size += n; size > MessageBytes && i > first {
 			env.SendAhead(o.to, Replies{Session: o.Session, Items: o.Items[first:i]})
 			first, size = i, n

@@ -78,7 +78,7 @@ type snapshotHead struct {
 	front    []byte // what the protocol has put in front of the state
 	whole    bool   // the front is in the only segment, so that none can follow
 	segments []segment
-	since    replay // what was executed since
+	since    tail // what was executed since
 }
 
 var headLayout = wirefmt.NewLayout("smr: the snapshot's head on disk", snapshotHeadFields)
@@ -92,7 +92,7 @@ func snapshotHeadFields(c *wirefmt.Coder, h *snapshotHead) {
 	wirefmt.Bytes(c, &h.front)
 	wirefmt.Bool(c, &h.whole)
 	wirefmt.List(c, &h.segments, segmentBytes, segmentFields)
-	replayFields(c, &h.since)
+	tailFields(c, &h.since)
 }
 
 // delete removes the chunks of all segments.

@@ -68,8 +68,8 @@ func (s *State) Apply(slot smr.Slot, e Entry) Reply {
 		panic(fmt.Sprintf("smr: apply slot %d after slot %d", slot, s.applied))
 	}
 	s.applied = slot
-	s.weightBytes += entryBytes + len(e.Command)
-	s.passedBytes += entryBytes + len(e.Command)
+	s.weightBytes += EntryBytes(e)
+	s.passedBytes += EntryBytes(e)
 	if s.keeps && e.Kind != NoOp {
 		s.kept.Add(appliedEntry{slot, e})
 	}
@@ -176,7 +176,7 @@ const (
 	snapshotVersion = 1 // all of a state
 	chainVersion    = 2 // the bytes of a state, and of what has changed since
 	changesVersion  = 3 // what has changed
-	replayVersion   = 4 // what was applied
+	tailVersion     = 4 // what was applied
 )
 
 // Snapshot returns the state as bytes, with a version and a checksum. An error is the state

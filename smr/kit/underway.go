@@ -21,7 +21,7 @@ const cheapBytes = 64 << 10
 
 // Sent notes a message with positions up to one.
 func (u *Underway) Sent(now time.Duration, last uint64, entries, bytes int) {
-	bytes += entries * entryBytes
+	bytes += entries * entryRoom
 	u.parcels = append(u.parcels, parcel{last, bytes, now})
 	u.bytes += bytes
 }

@@ -116,7 +116,7 @@ func wantedFields(c *wirefmt.Coder, m *SnapshotWanted) {
 }
 
 func earlierHelloFields(c *wirefmt.Coder, m *Hello) {
-	wirefmt.Uint(c, &m.From)
+	wirefmt.Uint(c, &m.Disk)
 	wirefmt.Bool(c, &m.Join)
 }
 
@@ -133,7 +133,7 @@ func drowsyFields(c *wirefmt.Coder, m *Drowsy) {
 }
 
 func foundingFields(c *wirefmt.Coder, m *Founding) {
-	wirefmt.Uint(c, &m.From)
+	wirefmt.Uint(c, &m.Disk)
 	wirefmt.List(c, &m.Group, 1, wirefmt.Uint32)
 }
 
@@ -148,7 +148,7 @@ func markFields(c *wirefmt.Coder, m *DiskMark) {
 }
 
 func earlierWelcomeFields(c *wirefmt.Coder, m *Welcome) {
-	wirefmt.Uint(c, &m.From)
+	wirefmt.Uint(c, &m.Disk)
 	wirefmt.Uint(c, &m.Asked)
 	wirefmt.Uint(c, &m.Known)
 	wirefmt.String(c, &m.Reason)

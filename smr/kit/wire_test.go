@@ -29,20 +29,20 @@ func sharedMessages() []smr.Message {
 		kit.NotYet{Session: 3, Seq: 5, Reason: "later"},
 		kit.SnapshotChunk{Slot: 2, Size: 3, Sum: 4, Offset: 1, Data: []byte("ab")},
 		kit.SnapshotWanted{Slot: 2, Sum: 4, Offset: 3},
-		kit.Hello{From: 1, Join: true},
-		kit.Welcome{From: 1, Asked: 2, Known: 3, Reason: "no"},
+		kit.Hello{Disk: 1, Join: true},
+		kit.Welcome{Disk: 1, Asked: 2, Known: 3, Reason: "no"},
 		kit.Request{Session: 3, After: 1 << 60, Commands: []kit.RequestedCommand{{Seq: 5, Early: true}}},
 		kit.ChangeRequest{Session: 3, Acked: 4, Seq: 5, Change: smr.Change{Add: smr.Member{ID: 4, Address: "host:4"}}},
-		kit.Hello{From: 1, Mark: kit.DiskMark{Next: 3, Start: 4}, Ask: true},
-		kit.Welcome{From: 1, Asked: 2, Known: 3, Members: []smr.Member{{ID: 1, Address: "host:1"}}},
-		kit.Welcome{From: 1, Asked: 2, Known: 3, Mark: kit.DiskMark{Next: 3, Start: 4}},
+		kit.Hello{Disk: 1, Mark: kit.DiskMark{Next: 3, Start: 4}, Ask: true},
+		kit.Welcome{Disk: 1, Asked: 2, Known: 3, Members: []smr.Member{{ID: 1, Address: "host:1"}}},
+		kit.Welcome{Disk: 1, Asked: 2, Known: 3, Mark: kit.DiskMark{Next: 3, Start: 4}},
 		kit.Early{Session: 3, Items: []kit.EarlyReply{{Seq: 1, Slot: 2}}},
 		kit.PartSaved{},
 		kit.HostBeat{Run: 1 << 40},
 		kit.RestNow{Run: 2, Ballot: 3, Slot: 4, Number: 5},
 		kit.Rested{Run: 2, Ballot: 3, Number: 4},
 		kit.Removed{},
-		kit.Founding{From: 1 << 50, Group: []protocol.ID{1, 2, 3}},
+		kit.Founding{Disk: 1 << 50, Group: []protocol.ID{1, 2, 3}},
 		kit.Drowsy{Run: 2, Mark: 1 << 63, Answer: true},
 		kit.OtherGroup{Asked: 2, Group: []protocol.ID{1, 2}},
 		kit.Letter{Disk: 1 << 60, Msg: kit.SnapshotWanted{Slot: 2, Sum: 4, Offset: 3}},
@@ -54,6 +54,16 @@ func sharedFormat() *wirefmt.Format[smr.Message] {
 }
 
 func TestCodec(t *testing.T) { wiretest.Codec(t, sharedFormat(), 0, sharedMessages()) }
+
+// TestEarlierTags: a message is written as earlier versions of the program know it, unless it has
+// what these do not know.
+func TestEarlierTags(t *testing.T) {
+	wiretest.Tags(t, sharedFormat(), map[byte]smr.Message{
+		13: kit.Hello{Disk: 1, Join: true}, 19: kit.Hello{Disk: 1, Mark: kit.DiskMark{Next: 1, Start: 2}},
+		14: kit.Welcome{Disk: 1, Members: []smr.Member{{ID: 1}}},
+		20: kit.Welcome{Disk: 1, Mark: kit.DiskMark{Next: 1, Start: 2}},
+	})
+}
 
 func FuzzCodec(f *testing.F) { wiretest.Fuzz(f, sharedFormat(), sharedMessages()) }
 

@@ -28,7 +28,7 @@ func (r *replica) onTick(env *protocol.Env[smr.Message]) {
 	r.progress.Beat(env)
 	if r.active() {
 		for _, l := range r.epoch.tracks {
-			r.heartbeat(env, l)
+			r.askAgain(env, l)
 		}
 		r.watch(env)
 		r.pollAgain(env)
@@ -41,9 +41,9 @@ func (r *replica) onTick(env *protocol.Env[smr.Message]) {
 	r.urgent = r.urgent || len(r.parts) > 0
 }
 
-// heartbeat asks those who have not answered for all of a track: something may be lost. An Accept
+// askAgain asks those who have not answered for all of a track: something may be lost. An Accept
 // without items is answered with how far the member is, or with what it is missing.
-func (r *replica) heartbeat(env *protocol.Env[smr.Message], l *track) {
+func (r *replica) askAgain(env *protocol.Env[smr.Message], l *track) {
 	if l.lead == nil {
 		return
 	}

@@ -54,16 +54,7 @@ func TestCodec(t *testing.T) { wiretest.Codec(t, codec(), 64, messages()) }
 func FuzzCodec(f *testing.F) { wiretest.Fuzz(f, codec(), messages()) }
 
 // FuzzReceive gives replicas messages as they like to be.
-func FuzzReceive(f *testing.F) {
-	smrtest.Hostile(f, codec(), messages(), func(cfg smr.ReplicaConfig) (smrtest.Replica, func() kit.Incarnation, error) {
-		cfg.Machine = kv.New()
-		r, err := newReplica(cfg)
-		if err != nil {
-			return nil, nil, err
-		}
-		return r, r.Admission.Own, nil
-	})
-}
+func FuzzReceive(f *testing.F) { smrtest.Hostile(f, codec(), messages(), newReplica, kv.New) }
 
 // TestLayouts tests what is in front of snapshots.
 func TestLayouts(t *testing.T) {

@@ -48,9 +48,10 @@ func (r *replica) onFetch(env *protocol.Env[smr.Message], from protocol.ID, m fe
 }
 
 // decidedFrom returns what was applied from a slot on, as much as fits in a message, or nil if that
-// is forgotten.
+// is forgotten. Most of it may be skips, of which a message has room for more than a kit.Page says.
 func (r *replica) decidedFrom(first smr.Slot) []kit.Entry {
 	var entries []kit.Entry
+	const skipBytes = 4
 	size := 0
 	for s := first; s <= r.State.Applied(); s++ {
 		l, p := r.epoch.at(s)
@@ -58,7 +59,7 @@ func (r *replica) decidedFrom(first smr.Slot) []kit.Entry {
 			return nil
 		}
 		e := l.at(p).Entry
-		if size += entryBytes/8 + len(e.Command); size > kit.MessageBytes && len(entries) > 0 {
+		if size += skipBytes + len(e.Command); size > kit.MessageBytes && len(entries) > 0 {
 			break
 		}
 		entries = append(entries, e)

@@ -26,7 +26,7 @@ type ofTrack interface{ where() place }
 // What replicas say to each other.
 type (
 	// accept is phase 2a for the positions of a track from First on, which the receiver takes if it
-	// has all before them. Without items it is a heartbeat.
+	// has all before them. Without items it asks how far the receiver is.
 	accept struct {
 		place
 		First  pos

@@ -125,18 +125,14 @@ func (r *replica) skip(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// onChange takes a change of the members. A new one is brought up to date first.
+// onChange takes a change of the members.
 func (r *replica) onChange(env *protocol.Env[smr.Message], from protocol.ID, m kit.ChangeRequest) {
-	r.Desk.Meet(env, m.Change)
-	if reason := r.Desk.Behind(env, m.Change, r.upToDate); reason != "" {
-		env.SendAhead(from, m.NotYet(reason))
-		return
-	}
 	e := kit.Entry{Kind: kit.ChangeMembers, Client: from, Session: m.Session, Seq: m.Seq}
 	if reply, applied := r.State.Seen(e); applied && !reply.Gone && reply.Outcome == smr.Committed && r.epoch.last != 0 {
+		r.Desk.Meet(env, m.Change)
 		return // it comes into force when the epoch has ended; the client asks again
 	}
-	r.queue = r.Desk.TakeChange(env, from, m, r.queue)
+	r.queue = r.Desk.Change(env, from, m, r.upToDate, r.queue)
 }
 
 // upToDate reports whether a replica that waits to be added is in this epoch, and lacks little of

@@ -47,7 +47,7 @@ func newReplica(cfg smr.ReplicaConfig) (*replica, error) {
 	}
 	r.State.KeepApplied()
 	r.Follow(kit.Rules{
-		Load: r.load, Begin: r.onBegin, Members: r.findOwn, Gone: r.gone, Left: r.left,
+		Load: r.load, Begin: r.onBegin, Members: r.findOwn, Gone: r.gone, Former: r.former,
 		Client: r.onClient, Peer: r.onPeer, Timer: r.onTimer, Batch: r.propose, Flush: r.flush,
 		Front: frontLayout.Length, Fits: r.fits, Installed: r.onInstalled, Saved: r.onSaved, Status: r.status,
 		Doubtful: r.applyDoubtful,
@@ -187,11 +187,11 @@ func (r *replica) promise(env *protocol.Env[smr.Message]) {
 // active reports whether the replica takes part in its epoch.
 func (r *replica) active() bool { return r.own >= 0 && !r.Over() && r.Admission.Votes() }
 
-func (r *replica) gone() bool { return r.left(r.Cfg.ID) }
+func (r *replica) gone() bool { return r.former(r.Cfg.ID) }
 
-// left reports whether there is no place for a replica any more: one that was removed is needed
+// former reports whether there is no place for a replica any more: one that was removed is needed
 // until its epoch has ended.
-func (r *replica) left(id protocol.ID) bool { return r.State.Removed(id) && r.epoch.index(id) < 0 }
+func (r *replica) former(id protocol.ID) bool { return r.State.Removed(id) && r.epoch.index(id) < 0 }
 
 // findOwn finds the replica's place in the epoch.
 func (r *replica) findOwn(env *protocol.Env[smr.Message]) {

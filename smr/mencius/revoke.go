@@ -133,10 +133,10 @@ func (r *replica) onPrepare(env *protocol.Env[smr.Message], l *track, from proto
 		r.promise(env)
 	}
 	p := promise{place: r.place(l, m.Ballot), Low: m.Low, Base: l.base, Last: true}
-	size := 0
+	var page kit.Page
 	for pos := m.Low; pos > l.base && pos <= l.end(); pos++ {
 		v := *l.at(pos)
-		if size += entryBytes + len(v.Entry.Command); size > kit.MessageBytes && len(p.Votes) > 0 {
+		if !page.Takes(v.Entry) {
 			p.Last = false
 			break
 		}

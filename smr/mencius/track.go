@@ -168,13 +168,13 @@ func (l *track) items(from, to pos) ([]item, pos) {
 
 // pack returns votes as items, as many as fit in a message, and how many that are.
 func pack(votes []vote) (items []item, n int) {
-	size := 0
+	var page kit.Page
 	var skips uint64
 	for _, v := range votes {
 		if v.Skip {
 			skips++
 		} else {
-			if size += entryBytes + len(v.Entry.Command); size > kit.MessageBytes && len(items) > 0 {
+			if !page.Takes(v.Entry) {
 				break
 			}
 			items = append(items, item{skips, v.Entry})
@@ -195,9 +195,6 @@ func sizeOf(items []item) (n int) {
 	}
 	return n
 }
-
-// entryBytes is about what an entry takes beside its command.
-const entryBytes = 32
 
 // unpack returns items as votes in a ballot, without the first ones; ok is false if there are more
 // than a window of them.

@@ -47,11 +47,4 @@ func TestCodec(t *testing.T) { wiretest.Codec(t, codec(), 64, messages()) }
 func FuzzCodec(f *testing.F) { wiretest.Fuzz(f, codec(), messages()) }
 
 // FuzzReceive gives replicas messages as they like to be.
-func FuzzReceive(f *testing.F) {
-	smrtest.Hostile(f, codec(), messages(), func(cfg smr.ReplicaConfig) (smrtest.Replica,
-		func() kit.Incarnation, error) {
-		cfg.Machine = kv.New()
-		r, err := newReplica(cfg)
-		return r, nil, err
-	})
-}
+func FuzzReceive(f *testing.F) { smrtest.Hostile(f, codec(), messages(), newReplica, kv.New) }

@@ -176,10 +176,10 @@ func (r *replica) onPrepare(env *protocol.Env[smr.Message], from protocol.ID, m 
 	// An equal ballot is answered too: the candidate asks for the next page, or the answer was
 	// lost.
 	p := promise{Ballot: m.Ballot, Low: m.Low, Base: r.log.base, Commit: r.commit, Last: true}
-	size := 0
+	var page kit.Page
 	for s := m.Low; s > r.log.base && s <= r.log.last(); s++ {
 		v := r.log.at(s)
-		if size += len(v.Entry.Command) + 32; size > kit.MessageBytes && len(p.Slots) > 0 {
+		if !page.Takes(v.Entry) {
 			p.Last = false
 			break
 		}

@@ -25,8 +25,8 @@ func (r *replica) becomeFollower(env *protocol.Env[smr.Message], of protocol.ID)
 // hearLeader notes that the leader is there. Timers are not set anew for each of many messages.
 func (r *replica) hearLeader(env *protocol.Env[smr.Message], from protocol.ID) {
 	if gap := env.Now - r.heard.at; r.heard.from == from {
-		// if it is long, its heartbeats are behind something large
-		r.Tempo.Saw(env.Now, time.Duration(float64(gap)/heartbeat))
+		// if it is long, its beats are behind something large
+		r.Tempo.Saw(env.Now, time.Duration(float64(gap)/beatEvery))
 	}
 	r.heard.from, r.heard.at = from, env.Now
 	if r.role == blank {
@@ -34,7 +34,7 @@ func (r *replica) hearLeader(env *protocol.Env[smr.Message], from protocol.ID) {
 		return
 	}
 	since := env.Now - r.reset
-	if r.role != follower || r.leader != from || r.quiet || since < 0 || since >= r.Times(heartbeat/2) {
+	if r.role != follower || r.leader != from || r.quiet || since < 0 || since >= r.Times(beatEvery/2) {
 		r.becomeFollower(env, from)
 	}
 }
@@ -70,7 +70,7 @@ func (r *replica) onAccept(env *protocol.Env[smr.Message], from protocol.ID, m a
 		return
 	case m.Ballot > r.promised:
 		r.raise(m.Ballot)
-		// It is written even if the message is a heartbeat, or leaves a gap, and so brings no vote:
+		// It is written even if the message is a beat, or leaves a gap, and so brings no vote:
 		// the answers below are answers in this ballot, and whoever gave them must refuse lower
 		// ballots, even after a crash (TestImpliedPromiseIsOnDisk).
 		r.log.promise(env, promiseRecord{m.Ballot, r.commit})
@@ -134,7 +134,7 @@ func (r *replica) miss(env *protocol.Env[smr.Message], from protocol.ID, b kit.B
 }
 
 // Broken asks the leader for what may have been lost with a connection to it. Waiting for the next
-// message to show the gap would take up to a heartbeat.
+// message to show the gap would take up to a beat.
 func (r *replica) Broken(env *protocol.Env[smr.Message], from protocol.ID) {
 	if r.role == follower && from == r.leader && !r.Admission.Refused() {
 		r.Admission.SendAhead(env, from, missing{Ballot: r.promised, Want: r.matched + 1})

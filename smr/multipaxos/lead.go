@@ -70,7 +70,7 @@ func (r *replica) becomeLeader(env *protocol.Env[smr.Message]) {
 	// lower ballot decides anything in them.
 	r.propose(env)
 	r.lead.start = r.lead.end
-	env.After(0, heartbeatTimer{})
+	env.After(0, beatTimer{})
 	env.After(r.Tempo.Times(leaderTimeout), quorumTimer{})
 }
 
@@ -82,7 +82,7 @@ func (r *replica) stopLeading(env *protocol.Env[smr.Message]) {
 	r.Transfers.Clear()
 	r.Resting.Wake(env.Now)
 	r.Desk.Reset()
-	env.Stop(heartbeatTimer{})
+	env.Stop(beatTimer{})
 	env.Stop(quorumTimer{})
 	r.Batch.Stop(env)
 }
@@ -213,7 +213,7 @@ func (r *replica) room(p *peer) bool {
 	return r.Transfers.Of(p.id) == nil && p.flow.Ahead() < r.Cfg.MaxPending && !p.flow.Full(r.Cfg.MaxUnderwayBytes)
 }
 
-// sendAccept sends a follower the slots from its next one on; without entries it is a heartbeat. It
+// sendAccept sends a follower the slots from its next one on; without entries it is a beat. It
 // does not wait for the leader's disk: an Accept asserts only that nothing else is proposed in its
 // slots in this ballot, and propose says why that survives a crash; what it calls decided is on the
 // disks of a majority.
@@ -314,7 +314,7 @@ func (r *replica) advance(env *protocol.Env[smr.Message]) {
 	}
 	r.answerReads(env)
 	if r.commit == r.lead.end {
-		r.heartbeat(env) // no later Accept says what is decided
+		r.beat(env) // no later Accept says what is decided
 	}
 }
 
@@ -343,23 +343,23 @@ func (r *replica) onMissing(env *protocol.Env[smr.Message], from protocol.ID, di
 	r.pump(env, p)
 }
 
-// onHeartbeat also goes on with what waits for room, or for a transfer: no message is certain to
+// onBeat also goes on with what waits for room, or for a transfer: no message is certain to
 // come that would give occasion to.
-func (r *replica) onHeartbeat(env *protocol.Env[smr.Message]) {
+func (r *replica) onBeat(env *protocol.Env[smr.Message]) {
 	if r.role != leader || r.Resting.Skips(env) {
 		return
 	}
-	r.heartbeat(env)
+	r.beat(env)
 	for _, p := range r.lead.followers() {
 		r.Transfers.Continue(env, p.id)
 		r.pump(env, p)
 	}
-	r.Resting.NextBeat(env, r.Times(heartbeat))
+	r.Resting.NextBeat(env, r.Times(beatEvery))
 }
 
-// heartbeat says that the leader is there and what is decided. It has the number of the round that
-// queries wait for, so a lost question is repeated with each heartbeat.
-func (r *replica) heartbeat(env *protocol.Env[smr.Message]) {
+// beat says that the leader is there and what is decided. It has the number of the round that
+// queries wait for, so a lost question is repeated with each beat.
+func (r *replica) beat(env *protocol.Env[smr.Message]) {
 	for _, p := range r.lead.followers() {
 		r.sendAccept(env, p, nil)
 	}

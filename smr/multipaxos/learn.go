@@ -33,14 +33,9 @@ func (r *replica) learn(env *protocol.Env[smr.Message], id protocol.ID, disk kit
 	p.asked = env.Now
 }
 
-// onChange takes a change of the members. A new one is brought up to date first.
+// onChange takes a change of the members.
 func (r *replica) onChange(env *protocol.Env[smr.Message], from protocol.ID, m kit.ChangeRequest) {
-	r.Desk.Meet(env, m.Change)
-	if reason := r.Desk.Behind(env, m.Change, r.upToDate); reason != "" {
-		env.SendAhead(from, m.NotYet(reason))
-		return
-	}
-	r.lead.queue = r.Desk.TakeChange(env, from, m, r.lead.queue)
+	r.lead.queue = r.Desk.Change(env, from, m, r.upToDate, r.lead.queue)
 }
 
 // upToDate reports whether a replica that waits to be added lacks no more than a batch, and is

@@ -48,7 +48,7 @@ type (
 	}
 
 	// accept is phase 2a for consecutive slots from First on, which the follower takes if it has
-	// all before them. Without entries it is a heartbeat.
+	// all before them. Without entries it is a beat.
 	accept struct {
 		Ballot  kit.Ballot
 		First   smr.Slot

@@ -329,7 +329,7 @@ func TestLostRequestCostsItsPatience(t *testing.T) {
 }
 
 // TestFollowersLearnAtOnce has single commands. Followers execute them as soon as the leader can
-// tell them, not with the next heartbeat.
+// tell them, not with the next beat.
 func TestFollowersLearnAtOnce(t *testing.T) {
 	w := newWorld(t, "na3", sim.Config[smr.Message]{}, nil)
 	for range 10 {

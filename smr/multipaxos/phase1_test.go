@@ -49,7 +49,7 @@ func newScript(t *testing.T, log ...acceptRecord) *script {
 		})
 	}
 	for id := protocol.ID(2); id <= 5; id++ {
-		s.receive(id, kit.Welcome{From: kit.Incarnation(id), Asked: r.Admission.Own(), Known: r.Admission.Own()})
+		s.receive(id, kit.Welcome{Disk: kit.Incarnation(id), Asked: r.Admission.Own(), Known: r.Admission.Own()})
 	}
 	if r.role != follower {
 		t.Fatalf("the replica is %v", r.role)
@@ -448,7 +448,7 @@ func TestJoinerWaitsForItsWelcome(t *testing.T) {
 		if got := j.answers(3); len(got) != want {
 			t.Errorf("a Prepare is answered with %v", got)
 		}
-		j.receive(2, kit.Welcome{From: 2, Asked: r.Admission.Own(), Known: r.Admission.Own(), Members: s.r.Cfg.Members})
+		j.receive(2, kit.Welcome{Disk: 2, Asked: r.Admission.Own(), Known: r.Admission.Own(), Members: s.r.Cfg.Members})
 	}
 }
 

@@ -41,7 +41,7 @@ func refuses(r *replica, env *protocol.Env[smr.Message], b kit.Ballot) (promised
 func TestImpliedPromiseIsOnDisk(t *testing.T) {
 	low, high := kit.NewBallot(0, 2), kit.NewBallot(kit.NewBallot(0, 2), 3)
 	for name, m := range map[string]accept{
-		"a heartbeat":  {Ballot: high, First: 1, Round: 1},
+		"a beat":       {Ballot: high, First: 1, Round: 1},
 		"after a gap":  {Ballot: high, First: 5, Entries: []kit.Entry{value(5)}},
 		"with entries": {Ballot: high, First: 1, Entries: []kit.Entry{value(2)}},
 	} {

@@ -20,7 +20,7 @@ func (r *replica) onRead(env *protocol.Env[smr.Message], from protocol.ID, m kit
 func (r *replica) startPoll(env *protocol.Env[smr.Message]) {
 	if q := &r.lead.reads; r.role == leader && q.Next() {
 		q.Heard(r.Cfg.ID, q.Round(), 0)
-		r.heartbeat(env)
+		r.beat(env)
 		r.answerReads(env) // a leader alone needs nobody
 	}
 }

@@ -57,21 +57,21 @@ type replica struct {
 
 // The timers of a replica.
 type (
-	leaderTimer    struct{} // the leader was not heard for leaderTimeout
-	campaignTimer  struct{} // it is time to try to lead, or to try again
-	heartbeatTimer struct{}
-	quorumTimer    struct{} // the leader looks whether it still has a majority
+	leaderTimer   struct{} // the leader was not heard for leaderTimeout
+	campaignTimer struct{} // it is time to try to lead, or to try again
+	beatTimer     struct{}
+	quorumTimer   struct{} // the leader looks whether it still has a majority
 )
 
 // Times, as multiples of ReplicaConfig.RoundTrip, or of the present round trip where that is
 // longer.
 const (
-	leaderTimeout = 2.5 // present round trips, as are the following, but for heartbeats
-	// a replica campaigns leaderTimeout after the last heartbeat and at random up to this much
+	leaderTimeout = 2.5 // present round trips, as are the following, but for beats
+	// a replica campaigns leaderTimeout after the last beat and at random up to this much
 	// later
 	campaignSpan  = 1.5
 	courtesy      = 2 // in a new group, how much longer others wait than the configured leader
-	heartbeat     = 0.5
+	beatEvery     = 0.5
 	retry         = 0.5 // between two pre-votes of a candidate
 	candidateSpan = 3   // how long a candidate waits for more of what others have promised
 )
@@ -197,8 +197,8 @@ func (r *replica) onTimer(env *protocol.Env[smr.Message], t protocol.Timer) {
 		r.onQuiet(env)
 	case campaignTimer:
 		r.onCampaign(env)
-	case heartbeatTimer:
-		r.onHeartbeat(env)
+	case beatTimer:
+		r.onBeat(env)
 	case quorumTimer:
 		r.onQuorumCheck(env)
 	}
@@ -243,7 +243,7 @@ func (r *replica) onMembers(env *protocol.Env[smr.Message]) {
 // onRemoved ends the replica's part: it is no member any more.
 func (r *replica) onRemoved(env *protocol.Env[smr.Message]) {
 	if r.role == leader {
-		r.heartbeat(env) // the others can go on when they know that this is decided
+		r.beat(env) // the others can go on when they know that this is decided
 		r.stopLeading(env)
 	}
 	r.role, r.leader = blank, 0

@@ -20,7 +20,7 @@ func (r *replica) restRules() kit.RestRules {
 			return r.leader, uint64(r.promised)
 		},
 		End:  func() (smr.Slot, bool) { return r.log.last(), r.log.last() == r.commit },
-		Idle: r.idle, Wakes: wakes, Await: r.awaitWord, Resume: r.resume, Beat: heartbeatTimer{},
+		Idle: r.idle, Wakes: wakes, Await: r.awaitBeat, Resume: r.resume, Beat: beatTimer{},
 		Patience: func() time.Duration { return r.Tempo.Times(leaderTimeout) },
 	}
 }
@@ -52,8 +52,8 @@ func (r *replica) resume(env *protocol.Env[smr.Message]) {
 	env.After(r.Tempo.Times(leaderTimeout), quorumTimer{})
 }
 
-// awaitWord has a follower wait for its leader's next word, as if the last one had come then.
-func (r *replica) awaitWord(env *protocol.Env[smr.Message], at time.Duration) {
+// awaitBeat has a follower wait for its leader's next word, as if the last one had come then.
+func (r *replica) awaitBeat(env *protocol.Env[smr.Message], at time.Duration) {
 	r.heard.from = 0
 	env.After(at-env.Now+r.Tempo.Times(leaderTimeout), leaderTimer{})
 }

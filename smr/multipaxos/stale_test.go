@@ -28,7 +28,7 @@ func TestVotesBelowASnapshotAreNothing(t *testing.T) {
 	r, env := start()
 	own := r.Admission.Own()
 	for _, id := range []protocol.ID{2, 3} {
-		r.Receive(env, id, kit.Welcome{From: kit.Incarnation(id), Asked: own, Known: own})
+		r.Receive(env, id, kit.Welcome{Disk: kit.Incarnation(id), Asked: own, Known: own})
 	}
 	disk.Write(env, 0)
 	entries := make([]kit.Entry, 40)

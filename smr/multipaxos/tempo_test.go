@@ -29,7 +29,7 @@ func TestStateWaitsForThePresentRoundTrip(t *testing.T) {
 	if n := chunks(time.Hour, func() { s.r.Expire(s.env, kit.TransferTimer{To: 4}) }); n != 1 {
 		t.Fatalf("the state of a new group was sent in %d parts, want 1", n)
 	}
-	again := func() { s.r.onHeartbeat(s.env) }
+	again := func() { s.r.onBeat(s.env) }
 	if n := chunks(time.Hour+14*s.r.Cfg.RoundTrip, again); n != 0 {
 		t.Errorf("%d parts were sent again before they could be answered", n)
 	}

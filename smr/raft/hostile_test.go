@@ -34,7 +34,7 @@ func lone(t testing.TB) (*replica, *protocol.Env[smr.Message]) {
 	env.Begin(0)
 	r.Start(env, nil)
 	for _, id := range []protocol.ID{2, 3} {
-		r.Receive(env, id, kit.Welcome{From: kit.Incarnation(id), Asked: r.Admission.Own(), Known: r.Admission.Own()})
+		r.Receive(env, id, kit.Welcome{Disk: kit.Incarnation(id), Asked: r.Admission.Own(), Known: r.Admission.Own()})
 	}
 	if !r.Admission.Admitted() {
 		t.Fatal("the replica is not admitted")
@@ -138,7 +138,7 @@ func TestLostDiskThatJoinsDoesNotVote(t *testing.T) {
 	if vote() {
 		t.Error("it votes, and nobody has said that its ID is no member's")
 	}
-	r.Receive(env, 2, kit.Welcome{From: 2, Asked: r.Admission.Own(), Known: r.Admission.Own(),
+	r.Receive(env, 2, kit.Welcome{Disk: 2, Asked: r.Admission.Own(), Known: r.Admission.Own(),
 		Members: []smr.Member{{ID: 2}, {ID: 3}}})
 	if !vote() {
 		t.Error("it does not vote although its ID is free: the group may need it before it knows that it was added")

@@ -56,7 +56,7 @@ func (b *byHand) restart() {
 	b.do(func() {
 		r.Start(b.env, slices.Clone(b.disk.Log))
 		for _, id := range []protocol.ID{2, 3} {
-			r.Receive(b.env, id, kit.Welcome{From: kit.Incarnation(id), Asked: r.Admission.Own(), Known: r.Admission.Own()})
+			r.Receive(b.env, id, kit.Welcome{Disk: kit.Incarnation(id), Asked: r.Admission.Own(), Known: r.Admission.Own()})
 		}
 		smrtest.Unheard(r, b.env)
 	})

@@ -54,12 +54,7 @@ func (r *replica) onChange(env *protocol.Env[smr.Message], from protocol.ID, msg
 		env.Send(from, msg.NotYet("the leader is new, and does not know yet what was decided before"))
 		return
 	}
-	r.Desk.Meet(env, msg.Change)
-	if reason := r.Desk.Behind(env, msg.Change, r.upToDate); reason != "" {
-		env.Send(from, msg.NotYet(reason))
-		return
-	}
-	if entries := r.Desk.TakeChange(env, from, msg, nil); len(entries) > 0 {
+	if entries := r.Desk.Change(env, from, msg, r.upToDate, nil); len(entries) > 0 {
 		e := entries[0]
 		switch {
 		case r.changing:

@@ -17,7 +17,7 @@ func (r *replica) restRules() kit.RestRules {
 		Leads:  func() bool { return r.led },
 		Leader: func() (protocol.ID, uint64) { return r.core.leader(), r.core.term() },
 		End:    func() (smr.Slot, bool) { return smr.Slot(r.core.last), r.core.last == r.core.applied },
-		Idle:   r.idle, Wakes: wakes, Patience: r.patience, Await: r.awaitWord, Resume: r.resume, Beat: beatTimer{},
+		Idle:   r.idle, Wakes: wakes, Patience: r.patience, Await: r.awaitBeat, Resume: r.resume, Beat: beatTimer{},
 	}
 }
 
@@ -50,8 +50,8 @@ func (r *replica) resume(env *protocol.Env[smr.Message]) {
 	}
 }
 
-// awaitWord has a follower wait for its leader's next word, as if the last one had come then.
-func (r *replica) awaitWord(env *protocol.Env[smr.Message], at time.Duration) {
+// awaitBeat has a follower wait for its leader's next word, as if the last one had come then.
+func (r *replica) awaitBeat(env *protocol.Env[smr.Message], at time.Duration) {
 	r.hasLeader, r.leaderWas = true, 0
 	r.awaitLeaderFrom(env, at)
 }

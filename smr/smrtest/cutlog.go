@@ -95,7 +95,7 @@ func CutLog(t *testing.T, p smr.Protocol) {
 	for _, b := range []*byHand{one, two} {
 		for _, e := range b.out {
 			if m, ok := e.Msg.(kit.Founding); ok && e.To == 3 {
-				b.call(func() { b.Receive(b.env, 3, kit.Welcome{From: 3, Asked: m.From, Known: m.From}) })
+				b.call(func() { b.Receive(b.env, 3, kit.Welcome{Disk: 3, Asked: m.Disk, Known: m.Disk}) })
 				break
 			}
 		}

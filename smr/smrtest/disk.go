@@ -61,7 +61,7 @@ func (d *Disk) Admit(
 ) {
 	for _, m := range cfg.Members {
 		if m.ID != cfg.ID {
-			r.Receive(env, m.ID, kit.Welcome{From: kit.Incarnation(m.ID), Asked: own, Known: own})
+			r.Receive(env, m.ID, kit.Welcome{Disk: kit.Incarnation(m.ID), Asked: own, Known: own})
 		}
 	}
 	d.Write(env, 0)

@@ -18,12 +18,10 @@ type Replica interface {
 
 // Hostile fuzzes what a replica that takes part, one alone, and one that joins make of messages as
 // they like to be: none may panic, nor come to a state that it finds wrong. The messages are what
-// it begins with, as they are and in letters. newReplica chooses the state machine, and also
-// returns how to ask for the incarnation that the replica has once it started; nil leaves it to be
-// admitted by nobody.
-func Hostile(
-	f *testing.F, codec protocol.Codec[smr.Message], messages []smr.Message, newReplica func(smr.ReplicaConfig) (Replica,
-		func() kit.Incarnation, error),
+// it begins with, as they are and in letters.
+func Hostile[R Replica, M smr.StateMachine](
+	f *testing.F, codec protocol.Codec[smr.Message], messages []smr.Message,
+	newReplica func(smr.ReplicaConfig) (R, error), newMachine func() M,
 ) {
 	begin := slices.Clone(messages)
 	for _, m := range messages {
@@ -47,20 +45,19 @@ func Hostile(
 		for _, cfg := range []smr.ReplicaConfig{
 			{ID: 1, Members: three[:1]}, {ID: 1, Members: three}, {ID: 4, Members: three, Join: true},
 		} {
-			r, own, err := newReplica(cfg)
+			cfg.Machine = newMachine()
+			r, err := newReplica(cfg)
 			if err != nil {
 				t.Fatal(err)
 			}
-			feed(t, r, own, cfg, protocol.ID(from), msg)
+			feed(t, r, cfg, protocol.ID(from), msg)
 		}
 	})
 }
 
 // feed lets the others admit a replica and it carry out what it wants of itself, and gives it a
 // message twice.
-func feed(
-	t *testing.T, r Replica, own func() kit.Incarnation, cfg smr.ReplicaConfig, from protocol.ID, msg smr.Message,
-) {
+func feed(t *testing.T, r Replica, cfg smr.ReplicaConfig, from protocol.ID, msg smr.Message) {
 	env := protocol.NewEnv[smr.Message](nil, 1, rand.New(rand.NewPCG(1, 1)))
 	var todo []protocol.Effect[smr.Message]
 	step := func(call func()) {
@@ -85,11 +82,22 @@ func feed(
 		todo = nil
 	}
 	step(func() { r.Start(env, nil) })
-	if own != nil {
-		asked := own()
-		for _, m := range cfg.Members {
-			step(func() { r.Receive(env, m.ID, kit.Welcome{From: kit.Incarnation(m.ID), Asked: asked, Known: asked}) })
+	asked := 0
+	for _, e := range slices.Clone(todo) {
+		var own kit.Incarnation
+		switch m := e.Msg.(type) {
+		case kit.Hello:
+			own = m.Disk
+		case kit.Founding:
+			own = m.Disk
+		default:
+			continue
 		}
+		asked++
+		step(func() { r.Receive(env, e.To, kit.Welcome{Disk: kit.Incarnation(e.To), Asked: own, Known: own}) })
+	}
+	if others := len(cfg.Members) > 1; others != (asked > 0) {
+		t.Fatalf("%d others are asked whether it may take part", asked)
 	}
 	settle()
 	for range 2 {

@@ -159,3 +159,12 @@ func Swarm(p smr.Protocol, seed uint64) Scenario {
 	sc.Replay = fmt.Sprintf("go run ./cmd/foresay sim run --protocol %s --seed %d", p.Name, seed)
 	return sc
 }
+
+// PlaySwarm returns what plays the swarm's scenario of a seed, with which plant.Seeds looks for
+// seeds that notice a bug.
+func PlaySwarm(p smr.Protocol) func(seed uint64) error {
+	return func(seed uint64) error {
+		_, err := Play(Swarm(p, seed))
+		return err
+	}
+}

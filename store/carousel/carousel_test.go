@@ -4,14 +4,18 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"os"
 	"testing"
 	"time"
 
+	"github.com/foresay/foresay/internal/heap"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/kit"
 	"github.com/foresay/foresay/store/storetest"
 )
+
+func TestMain(m *testing.M) { os.Exit(heap.RunTests(m)) }
 
 // subject is Carousel as package storetest wants it.
 func subject(mode variant) storetest.Subject {

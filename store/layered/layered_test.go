@@ -3,9 +3,11 @@ package layered
 import (
 	"fmt"
 	"iter"
+	"os"
 	"testing"
 	"time"
 
+	"github.com/foresay/foresay/internal/heap"
 	"github.com/foresay/foresay/internal/msgtext"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
@@ -13,6 +15,8 @@ import (
 	"github.com/foresay/foresay/store/storetest"
 	"github.com/foresay/foresay/store/storetest/talk"
 )
+
+func TestMain(m *testing.M) { os.Exit(heap.RunTests(m)) }
 
 // subject is the layered store as package storetest wants it. The logs of its groups are short, so
 // that servers that were away get copies of the state.

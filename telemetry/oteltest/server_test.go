@@ -65,7 +65,7 @@ func TestServerMetrics(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-			time.Sleep(time.Second) // its slot is free again
+			time.Sleep(time.Second) // its place is free again
 		}
 		if _, err := get(w.Context(), kvpb.NewTestKVClient(behind), "three"); err != nil {
 			t.Error(err)

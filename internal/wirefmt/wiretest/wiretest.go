@@ -153,6 +153,17 @@ func Fuzz[M any](f *testing.F, codec protocol.Codec[M], samples []M) {
 	f.Fuzz(func(t *testing.T, b []byte) { oneForm(t, codec, b) })
 }
 
+// Tags tests that messages have these tags: that they are written as earlier versions of the
+// program know them, unless they have what these do not know.
+func Tags[M any](t *testing.T, codec protocol.Codec[M], messages map[byte]M) {
+	t.Helper()
+	for tag, m := range messages {
+		if b, err := codec.Append(nil, m); err != nil || b[1] != tag {
+			t.Errorf("%+v is written as %x, want the tag %d (%v)", m, b, tag, err)
+		}
+	}
+}
+
 // A Value is a sample of a layout: see [Layouts].
 type Value struct {
 	name string

@@ -9,8 +9,8 @@ import (
 	"github.com/foresay/foresay/protocol"
 )
 
-// A slot is for streams of which each takes the place of the one before.
-type slot struct {
+// A seat is for streams of which each takes the place of the one before.
+type seat struct {
 	streams int // that are admitted and not ended; guarded by the transport's mutex
 
 	mu      sync.Mutex // held while a stream takes the place of another
@@ -22,7 +22,7 @@ type slot struct {
 // admit makes in the present stream of its sender. When it returns, nothing is delivered by an
 // older one.
 func (t *Transport) admit(in *inbound, next uint64) error {
-	s := t.slotOf(in)
+	s := t.seatOf(in)
 	if s == nil {
 		return errSuperseded()
 	}
@@ -38,8 +38,8 @@ func (t *Transport) admit(in *inbound, next uint64) error {
 	return in.start(s.source, next)
 }
 
-// slotOf returns the slot for a stream, nil if the stream has ended.
-func (t *Transport) slotOf(in *inbound) *slot {
+// seatOf returns the seat of a stream, nil if the stream has ended.
+func (t *Transport) seatOf(in *inbound) *seat {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if in.ended() {
@@ -51,12 +51,12 @@ func (t *Transport) slotOf(in *inbound) *slot {
 		if s, ok = t.parked.Get(in.key); ok {
 			t.parked.Remove(in.key)
 		} else {
-			s = &slot{source: t.newSource()}
+			s = &seat{source: t.newSource()}
 		}
 		t.active[in.key] = s
 	}
 	s.streams++
-	in.slot = s
+	in.seat = s
 	return s
 }
 
@@ -69,7 +69,7 @@ func (t *Transport) claim(id protocol.ID, in *inbound) (old *inbound, ok bool) {
 	key := claimKey{id, in.key.to}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if in.slot == nil {
+	if in.seat == nil {
 		return nil, false
 	}
 	in.heard[id] = true
@@ -91,11 +91,11 @@ func (t *Transport) claim(id protocol.ID, in *inbound) (old *inbound, ok bool) {
 func (t *Transport) forget(in *inbound) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := in.slot
+	s := in.seat
 	if s == nil {
 		return
 	}
-	in.slot = nil
+	in.seat = nil
 	t.repliesMu.Lock()
 	for id := range in.heard {
 		key := claimKey{id, in.key.to}

@@ -10,18 +10,18 @@ import (
 	"github.com/foresay/foresay/smr"
 )
 
-// A replay is what was executed behind the snapshot on disk, up to a moment: entries in the order
-// in which they were applied. A restart applies them again, so that snapshot and replay are as good
+// A tail is what was executed behind the snapshot on disk, up to a moment: entries in the order
+// in which they were applied. A restart applies them again, so that snapshot and tail are as good
 // as a snapshot of that moment.
-type replay struct {
+type tail struct {
 	slot     smr.Slot // of the moment
 	front    []byte   // what the protocol has put in front of the state then
 	segments []segment
 }
 
-func (v replay) there() bool { return len(v.segments) > 0 }
+func (v tail) there() bool { return len(v.segments) > 0 }
 
-func replayFields(c *wirefmt.Coder, v *replay) {
+func tailFields(c *wirefmt.Coder, v *tail) {
 	wirefmt.Uint(c, &v.slot)
 	wirefmt.Bytes(c, &v.front)
 	wirefmt.List(c, &v.segments, segmentBytes, segmentFields)
@@ -33,15 +33,15 @@ type appliedEntry struct {
 	entry Entry
 }
 
-// replayHead is what a segment of a replay begins with.
-type replayHead struct {
+// tailHead is what a segment of a tail begins with.
+type tailHead struct {
 	applied smr.Slot // all up to it was, with what follows
 	entries uint64   // how many follow
 }
 
 var (
-	replayHeadLayout = wirefmt.NewLayout("smr: what was applied", func(c *wirefmt.Coder, h *replayHead) {
-		wirefmt.Version(c, replayVersion)
+	tailHeadLayout = wirefmt.NewLayout("smr: what was applied", func(c *wirefmt.Coder, h *tailHead) {
+		wirefmt.Version(c, tailVersion)
 		wirefmt.Uint(c, &h.applied)
 		wirefmt.Uint(c, &h.entries)
 	})
@@ -75,7 +75,7 @@ func (s *State) SaveNow(
 	}
 	v := &areaWriter{segment: segment{area: s.freeArea(head)}}
 	s.writeApplied(env, v)
-	head.since = replay{slot: slot, front: slices.Clone(front), segments: append(head.since.segments, v.segment)}
+	head.since = tail{slot: slot, front: slices.Clone(front), segments: append(head.since.segments, v.segment)}
 	v.finish(env, head)
 	s.kept.Forget(s.kept.Len())
 	s.saving.kept, s.saved = 0, slot
@@ -84,7 +84,7 @@ func (s *State) SaveNow(
 
 // writeApplied writes what was applied since the last snapshot, or the last such segment.
 func (s *State) writeApplied(env *protocol.Env[smr.Message], v *areaWriter) {
-	buf := replayHeadLayout.Encode(replayHead{s.applied, uint64(s.kept.Len())})
+	buf := tailHeadLayout.Encode(tailHead{s.applied, uint64(s.kept.Len())})
 	for i := range s.kept.Len() {
 		buf = appliedLayout.Append(buf, *s.kept.At(i))
 		if len(buf) >= chunkBytes {
@@ -97,9 +97,9 @@ func (s *State) writeApplied(env *protocol.Env[smr.Message], v *areaWriter) {
 	}
 }
 
-// Replayed reports whether Load has found a replay beside the snapshot, so that no snapshot on disk
+// HasTail reports whether Load has found a tail beside the snapshot, so that no snapshot on disk
 // is of the moment that the state is of.
-func (s *State) Replayed() bool { return s.replayed }
+func (s *State) HasTail() bool { return s.hasTail }
 
 // replay applies again what was applied behind the snapshot on disk.
 func (s *State) replay(env *protocol.Env[smr.Message], h snapshotHead) error {
@@ -122,12 +122,12 @@ func (s *State) replay(env *protocol.Env[smr.Message], h snapshotHead) error {
 			return fmt.Errorf("smr: what was executed behind the snapshot on disk, up to slot %d: %w", h.since.slot, err)
 		}
 	}
-	s.replayed = h.since.there()
+	s.hasTail = h.since.there()
 	return nil
 }
 
 func (s *State) replayPart(b []byte) error {
-	head, rest, err := replayHeadLayout.DecodeFirst(b)
+	head, rest, err := tailHeadLayout.DecodeFirst(b)
 	if err != nil {
 		return err
 	}

@@ -42,9 +42,9 @@ func (w *world) waiting(from wan.Site, addr, token string, n int) (admitted int)
 	return admitted
 }
 
-// One caller does not take all slots: nobody, by host or by principal, holds more
+// One caller does not take all places: nobody, by host or by principal, holds more
 // than are free, so that whoever comes next finds one.
-func TestSlotsAreShared(t *testing.T) {
+func TestPlacesAreShared(t *testing.T) {
 	const all = 16
 	type greedy struct {
 		from  wan.Site
@@ -71,7 +71,7 @@ func TestSlotsAreShared(t *testing.T) {
 				for i, c := range tt.callers {
 					got := w.waiting(c.from, addr, c.token, all)
 					if got != c.want {
-						w.Errorf("caller %d got %d slots, want %d", i, got, c.want)
+						w.Errorf("caller %d got %d places, want %d", i, got, c.want)
 					}
 					refused, open = refused+all-got, open+got
 				}
@@ -82,7 +82,7 @@ func TestSlotsAreShared(t *testing.T) {
 				time.Sleep(time.Minute) // the leases are over
 				for i, c := range tt.callers[:1] {
 					if got := w.waiting(c.from, addr, c.token, all); got != c.want {
-						w.Errorf("caller %d got %d slots later, want %d", i, got, c.want)
+						w.Errorf("caller %d got %d places later, want %d", i, got, c.want)
 					}
 				}
 			})

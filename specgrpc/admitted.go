@@ -11,9 +11,9 @@ import (
 	"google.golang.org/grpc/peer"
 )
 
-// slots are the half-open calls of a registrar, in all and by caller: by the host
+// admitted are the half-open calls of a registrar, in all and by caller: by the host
 // that a call comes from, and by whom it is made for. Under the registrar's mutex.
-type slots struct {
+type admitted struct {
 	calls map[*serverCall]caller
 	held  map[caller]int // by host alone and by principal alone
 	stats ServerStats
@@ -65,10 +65,10 @@ func credentialsOf(ctx context.Context) string {
 	return who
 }
 
-// take takes a slot for a call, or says why there is none, and where to count it.
-// Nobody holds more slots than are free, so that there is one left for whoever
+// take takes a place for a call, or says why there is none, and where to count it.
+// Nobody holds more places than are free, so that there is one left for whoever
 // comes next.
-func (s *slots) take(c *serverCall, by caller, cfg *serverConfig) (count *int64, why string) {
+func (s *admitted) take(c *serverCall, by caller, cfg *serverConfig) (count *int64, why string) {
 	free := cfg.maxHalfOpen - len(s.calls)
 	if free <= 0 {
 		return &s.stats.RefusedFull, fmt.Sprintf("%d calls of speculative callers are under way", len(s.calls))
@@ -79,7 +79,7 @@ func (s *slots) take(c *serverCall, by caller, cfg *serverConfig) (count *int64,
 			if k.principal == 0 {
 				who = "host " + k.host
 			}
-			return &s.stats.RefusedCaller, fmt.Sprintf("%s has %d speculative calls under way; %d slots are free", who, n, free)
+			return &s.stats.RefusedCaller, fmt.Sprintf("%s has %d speculative calls under way; %d places are free", who, n, free)
 		}
 	}
 	s.calls[c] = by
@@ -89,8 +89,8 @@ func (s *slots) take(c *serverCall, by caller, cfg *serverConfig) (count *int64,
 	return nil, ""
 }
 
-// give gives a call's slot back.
-func (s *slots) give(c *serverCall) {
+// give gives a call's place back.
+func (s *admitted) give(c *serverCall) {
 	for k := range s.calls[c].each {
 		if s.held[k]--; s.held[k] <= 0 {
 			delete(s.held, k)
@@ -106,7 +106,7 @@ type ServerStats struct {
 	Admitted        int64 // ran
 	RefusedEffects  int64 // of methods that may not run for a speculative caller
 	RefusedLimit    int64 // over WithMaxDepth or WithMaxPayload
-	RefusedFull     int64 // all slots were taken: WithMaxHalfOpenCalls
+	RefusedFull     int64 // all places were taken: WithMaxHalfOpenCalls
 	RefusedCaller   int64 // its host or principal had too many: WithMaxHalfOpenCallsPerCaller
 	RefusedStopping int64 // the server was stopping
 	RefusedUnknown  int64 // the server's interceptors were not known yet
