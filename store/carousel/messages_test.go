@@ -8,6 +8,7 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 	"github.com/foresay/foresay/smr/raft"
 	"github.com/foresay/foresay/store"
+	storekit "github.com/foresay/foresay/store/kit"
 )
 
 // samples are what messages are made from.
@@ -49,7 +50,7 @@ func messages() []store.Message {
 		store.DeclareRequest{ID: id, Reads: []store.Key{"k"}, Writes: []store.Key{"l"}}, store.AbandonRequest{ID: id},
 		store.DeclareReply{ID: id, Values: []store.Held{{Value: store.Value{Version: id, Present: true}, Site: 2},
 			{Large: true}}},
-		grouped{Msg: kit.OpenRequest{Nonce: 3}},
+		storekit.Grouped{Msg: kit.OpenRequest{Nonce: 3}},
 		prepareRequest{Part: part, Coord: 1, Reads: []store.Key{"k"}, Writes: []store.Key{"l"}, Leader: true},
 		valuesReply{Part: part, Shard: 1, Leader: true, Values: []store.Held{
 			{Value: store.Value{Version: id, Present: true}, Site: 2}}},

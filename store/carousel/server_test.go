@@ -9,6 +9,7 @@ import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr/raft"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/kit"
 	"github.com/foresay/foresay/store/storetest"
 )
 
@@ -43,7 +44,7 @@ func (a *alone) call(do func(*protocol.Env[store.Message])) (said []store.Messag
 		case protocol.KindDelete:
 			a.disk.Delete(e.Key)
 		case protocol.KindSend:
-			if _, ok := e.Msg.(grouped); !ok {
+			if _, ok := e.Msg.(kit.Grouped); !ok {
 				said = append(said, e.Msg)
 			}
 		}

@@ -48,3 +48,31 @@ func FixedSites(name string, cfg store.Config) (store.Config, error) {
 	}
 	return cfg, nil
 }
+
+// ServerConfig is FixedSites for the server of a shard, and returns its place.
+func ServerConfig(name string, cfg store.Config) (store.Config, store.Place, error) {
+	cfg, err := FixedSites(name, cfg)
+	if err != nil {
+		return cfg, store.Place{}, err
+	}
+	shards, _ := cfg.Layout.Places()
+	p, ok := shards[cfg.ID]
+	if !ok {
+		return cfg, p, fmt.Errorf("%s: Config.ID: %d is no shard of the layout", name, cfg.ID)
+	}
+	return cfg, p, nil
+}
+
+// CoordinatorConfig is FixedSites for a coordinator, and returns its place.
+func CoordinatorConfig(name string, cfg store.Config) (store.Config, store.Place, error) {
+	cfg, err := FixedSites(name, cfg)
+	if err != nil {
+		return cfg, store.Place{}, err
+	}
+	_, coordinators := cfg.Layout.Places()
+	p, ok := coordinators[cfg.ID]
+	if !ok {
+		return cfg, p, fmt.Errorf("%s: Config.ID: %d is no coordinator of the layout", name, cfg.ID)
+	}
+	return cfg, p, nil
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/foresay/foresay/smr/raft"
 	"github.com/foresay/foresay/smr/smrtest"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/kit"
 	"github.com/foresay/foresay/store/storetest"
 )
 
@@ -58,7 +59,7 @@ func TestEarlierDisk(t *testing.T) {
 	}
 	var log []protocol.Record[store.Message]
 	for _, r := range disk.Log {
-		log = append(log, protocol.Record[store.Message]{Index: r.Index, Msg: grouped{0, r.Msg}})
+		log = append(log, protocol.Record[store.Message]{Index: r.Index, Msg: grouped{kit.Grouped{Msg: r.Msg}, 0}})
 	}
 
 	s, err := newServer(store.Config{ID: id, Layout: layout}, 0)

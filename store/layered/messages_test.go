@@ -8,6 +8,7 @@ import (
 	"github.com/foresay/foresay/internal/wirefmt/wiretest"
 	"github.com/foresay/foresay/smr/kit"
 	"github.com/foresay/foresay/store"
+	storekit "github.com/foresay/foresay/store/kit"
 )
 
 // messages are of all kinds that are encoded.
@@ -33,7 +34,7 @@ func messages() []store.Message {
 		store.AbandonRequest{ID: id},
 		store.DeclareReply{ID: id, Values: []store.Held{{Value: store.Value{Version: id, Present: true}, Site: 2},
 			{Large: true}}},
-		grouped{Shard: 1, Msg: kit.OpenRequest{Nonce: 3}}, finish{ID: id, Shards: shards},
+		grouped{Shard: 1, Grouped: storekit.Grouped{Msg: kit.OpenRequest{Nonce: 3}}}, finish{ID: id, Shards: shards},
 		wound{ID: id, Shards: shards}, giveUp{ID: id}, told{Ref: 1, Result: result{State: waiting}},
 		prepare{Txn: txn, Shards: shards, Only: true}, prepare{Txn: txn, Shards: shards, Waits: true},
 		decide{ID: id, Shards: shards, Commit: true, Anchor: true,

@@ -12,8 +12,8 @@ func plants() []plant.Bug {
 	bugs := []plant.Bug{
 		{
 			Name: "reads are not validated", Test: "TestSeedsNotice/1", Tests: []string{"TestPrograms/bank"},
-			Old: "\t\tif s.value(state, r.Key).Version != r.Version {\n",
-			New: "\t\tif s.value(state, r.Key).Version != r.Version && !MUTANT {\n",
+			Old: "\t\tif values.At(state, r.Key).Version != r.Version {\n",
+			New: "\t\tif values.At(state, r.Key).Version != r.Version && !MUTANT {\n",
 		},
 		{
 			Name: "what was read is not locked", Test: "TestSeedsNotice/1",
@@ -26,8 +26,8 @@ func plants() []plant.Bug {
 		},
 		{
 			Name: "a version may be below the one that it replaces", Test: "TestSeedsNotice/1",
-			Old: "\t\tif !t.id.After(s.value(state, w.Key).Version) {\n",
-			New: "\t\tif !t.id.After(s.value(state, w.Key).Version) && !MUTANT {\n",
+			Old: "\t\tif !t.id.After(values.At(state, w.Key).Version) {\n",
+			New: "\t\tif !t.id.After(values.At(state, w.Key).Version) && !MUTANT {\n",
 		},
 		{
 			Name: "a shard that was told to abort may vote yes later", Test: "TestShard",
@@ -224,8 +224,8 @@ func plants() []plant.Bug {
 		},
 		{
 			Name: "who does not wait any more waits again after a restart", Test: "TestQueue",
-			Old: "\tstate.Delete(txnKey(waitPrefix, t.id))\n",
-			New: "\tif !MUTANT {\n\t\tstate.Delete(txnKey(waitPrefix, t.id))\n\t}\n",
+			Old: "\tstate.Delete(store.TxnKey(waitPrefix, t.id))\n",
+			New: "\tif !MUTANT {\n\t\tstate.Delete(store.TxnKey(waitPrefix, t.id))\n\t}\n",
 		},
 		{
 			Name: "one that is aborted while it waits is voted for later", Test: "TestQueue",

@@ -1,7 +1,6 @@
 package layered
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/foresay/foresay/internal/wirefmt"
@@ -104,19 +103,6 @@ func (s *shard) Apply(state raft.State, _ raft.Position, command []byte) {
 	s.results = append(s.results, e)
 }
 
-// value returns what is under a key.
-func (s *shard) value(state protocol.Keys, key store.Key) store.Value {
-	b, ok := state.Get(valueKey(key))
-	if !ok {
-		return store.Value{}
-	}
-	v, err := store.DecodeValue(b)
-	if err != nil {
-		panic(fmt.Sprintf("layered: the value of %q on disk: %v", key, err)) // which runners stop at
-	}
-	return v
-}
-
 // known returns what the shard knows of a transaction.
 func (s *shard) known(state protocol.Keys, id store.TxnID) (r result, ok bool) {
 	if t := s.open[id]; t != nil {
@@ -125,7 +111,7 @@ func (s *shard) known(state protocol.Keys, id store.TxnID) (r result, ok bool) {
 	if s.waits(id) != nil {
 		return result{State: waiting}, true
 	}
-	if b, ok := state.Get(txnKey(endedPrefix, id)); ok {
+	if b, ok := state.Get(store.TxnKey(endedPrefix, id)); ok {
 		return read(endedLayout, b), true
 	}
 	return result{forgotten, store.Old}, id.Time <= s.books.old
@@ -154,18 +140,18 @@ func (s *shard) prepare(state raft.State, m prepare) result {
 // keep writes a transaction that is open.
 func (s *shard) keep(state raft.State, t *txn) {
 	s.open[t.id] = t
-	state.Put(txnKey(openPrefix, t.id), openLayout.Encode(t))
+	state.Put(store.TxnKey(openPrefix, t.id), openLayout.Encode(t))
 }
 
 // stale returns why the shard will never vote for a transaction.
 func (s *shard) stale(state protocol.Keys, t *txn) store.Reason {
 	for _, r := range t.reads {
-		if s.value(state, r.Key).Version != r.Version {
+		if values.At(state, r.Key).Version != r.Version {
 			return store.StaleRead
 		}
 	}
 	for _, w := range t.writes {
-		if !t.id.After(s.value(state, w.Key).Version) {
+		if !t.id.After(values.At(state, w.Key).Version) {
 			return store.StaleWrite
 		}
 	}
@@ -251,7 +237,7 @@ func (s *shard) end(state raft.State, t *txn, commit bool, why store.Reason) res
 		t.state = committed
 		for _, w := range t.writes {
 			v := store.Value{Version: t.id, Present: !w.Delete, Bytes: w.Bytes}
-			state.Put(valueKey(w.Key), store.EncodeValue(v))
+			state.Put(values.Key(w.Key), store.EncodeValue(v))
 			if s.applied != nil {
 				s.applied(w.Key, v)
 			}
@@ -273,9 +259,9 @@ func (s *shard) end(state raft.State, t *txn, commit bool, why store.Reason) res
 func (s *shard) ended(state raft.State, t *txn) {
 	if s.open[t.id] != nil {
 		delete(s.open, t.id)
-		state.Delete(txnKey(openPrefix, t.id))
+		state.Delete(store.TxnKey(openPrefix, t.id))
 	}
-	state.Put(txnKey(endedPrefix, t.id), endedLayout.Encode(result{t.state, t.reason}))
+	state.Put(store.TxnKey(endedPrefix, t.id), endedLayout.Encode(result{t.state, t.reason}))
 	b := &s.books
 	state.Put(orderKey(b.next), idLayout.Encode(t.id))
 	b.next++
@@ -283,7 +269,7 @@ func (s *shard) ended(state raft.State, t *txn) {
 		first, _ := state.Get(orderKey(b.first))
 		id := read(idLayout, first)
 		b.old = max(b.old, id.Time)
-		state.Delete(txnKey(endedPrefix, id))
+		state.Delete(store.TxnKey(endedPrefix, id))
 		state.Delete(orderKey(b.first))
 		b.first++
 	}

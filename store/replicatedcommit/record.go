@@ -1,18 +1,17 @@
 package replicatedcommit
 
 import (
-	"encoding/binary"
-	"fmt"
 	"time"
 
 	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/kit"
 )
 
 // A server's key space: its values, its transactions, and what it knows of itself and its peers.
 const (
-	valuePrefix = "v"
+	valuePrefix = kit.ValuePrefix
 	txnPrefix   = "t"
 	peerPrefix  = "p"
 	selfKey     = "self"
@@ -73,11 +72,7 @@ func (r *record) now() txnState {
 	return r.state
 }
 
-func txnKey(id store.TxnID) []byte {
-	k := append(make([]byte, 0, len(txnPrefix)+16), txnPrefix...)
-	k = binary.BigEndian.AppendUint64(k, id.Time)
-	return binary.BigEndian.AppendUint64(k, uint64(id.Client))
-}
+func txnKey(id store.TxnID) []byte { return store.TxnKey(txnPrefix, id) }
 
 // recordRoom is about what a record takes beside its transaction.
 const recordRoom = 40
@@ -126,23 +121,9 @@ func parseRecord(b []byte) (*record, error) {
 	return r, nil
 }
 
-// value returns what is under a key, as far as this server knows.
-func value(env *protocol.Env[message], key store.Key) store.Value {
-	b, ok := env.Get([]byte(valuePrefix + string(key)))
-	if !ok {
-		return store.Value{}
-	}
-	return parseValue(key, b)
-}
-
-func parseValue(key store.Key, b []byte) store.Value {
-	v, err := store.DecodeValue(b)
-	if err != nil {
-		panic(fmt.Sprintf("replicatedcommit: the value of %q on disk: %v", key, err)) // which runners stop at
-	}
-	return v
-}
+// values are those that this server knows.
+const values kit.Values = "replicatedcommit"
 
 func putValue(env *protocol.Env[message], key store.Key, v store.Value) {
-	env.Put([]byte(valuePrefix+string(key)), store.EncodeValue(v))
+	env.Put(values.Key(key), store.EncodeValue(v))
 }

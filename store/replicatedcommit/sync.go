@@ -198,7 +198,7 @@ func (s *server) takeValues(env *protocol.Env[message], all []keyValue) {
 		}
 		version := held[kv.Key]
 		if kv.Key < from || kv.Key > upto {
-			version = value(env, kv.Key).Version
+			version = values.At(env, kv.Key).Version
 		}
 		if kv.Value.Version.After(version) {
 			putValue(env, kv.Key, kv.Value)
@@ -229,7 +229,7 @@ func heldVersions(env *protocol.Env[message], all []keyValue) (held map[store.Ke
 	for k, b := range env.Scan([]byte(valuePrefix+string(from)), []byte(valuePrefix+string(upto)+"\x00")) {
 		key := store.Key(k[len(valuePrefix):])
 		if _, ok := held[key]; ok {
-			held[key] = parseValue(key, b).Version
+			held[key] = values.Parse(key, b).Version
 		}
 		if left--; left == 0 {
 			return held, from, key

@@ -40,7 +40,7 @@ func valuesOn(_ protocol.Node[store.Message], disk protocol.Keys) iter.Seq2[stor
 	return func(yield func(store.Key, store.Value) bool) {
 		for k, b := range disk.Scan([]byte(valuePrefix), afterPrefix(valuePrefix)) {
 			key := store.Key(k[len(valuePrefix):])
-			if !yield(key, parseValue(key, b)) {
+			if !yield(key, values.Parse(key, b)) {
 				return
 			}
 		}

@@ -50,28 +50,15 @@ type server struct {
 	counts    store.Counts
 }
 
-// members returns the group of a shard.
-func members(l store.Layout, shard int) []protocol.ID {
-	var out []protocol.ID
-	for _, i := range l.SitesOf(shard) {
-		out = append(out, l.Sites[i].Shards[shard])
-	}
-	return out
-}
-
 // newServer returns a server. The error names the field of the configuration that is wrong.
 func newServer(cfg store.Config) (*server, error) {
-	cfg, err := kit.FixedSites("tapir", cfg)
+	cfg, p, err := kit.ServerConfig("tapir", cfg)
 	if err != nil {
 		return nil, err
 	}
-	shards, coordinators := cfg.Layout.Places()
-	p, ok := shards[cfg.ID]
-	if !ok {
-		return nil, fmt.Errorf("tapir: Config.ID: %d is no shard of the layout", cfg.ID)
-	}
+	_, coordinators := cfg.Layout.Places()
 	s := &server{
-		cfg: cfg, place: p, coordinators: coordinators, group: members(cfg.Layout, p.Index),
+		cfg: cfg, place: p, coordinators: coordinators, group: cfg.Layout.ServersOf(p.Index),
 		welcomed: map[protocol.ID]bool{}, txns: map[store.TxnID]*record{}, open: map[store.TxnID]*record{},
 		held: held{}, shadows: held{},
 		lastRead: map[store.Key]store.Version{}, owed: map[protocol.ID]uint64{},
@@ -127,7 +114,7 @@ func (s *server) load(env *protocol.Env[store.Message]) {
 		if !r.has {
 			continue
 		}
-		raw, ok := env.Get(txnKey(partPrefix, r.id))
+		raw, ok := env.Get(store.TxnKey(partPrefix, r.id))
 		if !ok {
 			panic(fmt.Sprintf("tapir: the part of %v is not on disk", r.id)) // which runners stop at
 		}
@@ -290,7 +277,7 @@ func (s *server) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
 // onRead answers with what the server has, which may be old: the commit says so. The hint keeps a
 // client whose clock is far behind from timestamps that the server votes for no more.
 func (s *server) onRead(env *protocol.Env[store.Message], from protocol.ID, m store.ReadRequest) {
-	v := value(env, m.Key)
+	v := values.At(env, m.Key)
 	pending := slices.ContainsFunc(s.held[m.Key], func(r *record) bool { return writes(r.part, m.Key) })
 	env.Send(from, store.ReadReply{Ref: m.Ref, Value: v, Pending: pending,
 		Hint: max(v.Version.Time, uint64(max(env.Now-s.cfg.Retain/2, 0)))})
@@ -371,7 +358,7 @@ func (s *server) retain(env *protocol.Env[store.Message]) {
 			return false
 		}
 		delete(s.txns, id)
-		env.Delete(txnKey(txnPrefix, id))
+		env.Delete(store.TxnKey(txnPrefix, id))
 		return true
 	})
 	for _, k := range slices.Sorted(maps.Keys(s.lastRead)) {

@@ -314,12 +314,12 @@ func TestCopy(t *testing.T) {
 		to.tell(21, sent[page](from.env)[0])
 	}
 	for i := range uint64(keys) {
-		if key := store.Key(fmt.Sprint("k", i)); value(to.disk, key).Version != at(soon+i) {
-			t.Fatalf("%q is %+v", key, value(to.disk, key))
+		if key := store.Key(fmt.Sprint("k", i)); values.At(to.disk, key).Version != at(soon+i) {
+			t.Fatalf("%q is %+v", key, values.At(to.disk, key))
 		}
 	}
 	end := sent[caughtUp](to.env)
-	if len(end) != 1 || value(to.disk, "away").Version != w.ID {
+	if len(end) != 1 || values.At(to.disk, "away").Version != w.ID {
 		t.Fatalf("at the end it says %+v", to.env.Out)
 	}
 	from.tell(31, end[0])
@@ -356,7 +356,7 @@ func TestCommitCarriesItsPart(t *testing.T) {
 	txn := store.Txn{ID: store.TxnID{Time: uint64(clock), Client: 7},
 		Writes: []store.Write{{Key: "k", Bytes: []byte("x")}}}
 	m.tell(10, decide{ID: txn.ID, Shards: []uint32{0}, Commit: true, Has: true, Part: txn})
-	if v := value(m.env, "k"); string(v.Bytes) != "x" || v.Version != txn.ID {
+	if v := values.At(m.env, "k"); string(v.Bytes) != "x" || v.Version != txn.ID {
 		t.Errorf("the server holds %+v", v)
 	}
 }
