@@ -10,6 +10,7 @@ import (
 	"github.com/foresay/foresay/smr/raft"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/kit"
+	"github.com/foresay/foresay/store/storedeploy"
 	"github.com/foresay/foresay/store/storetest"
 )
 
@@ -22,7 +23,7 @@ type alone struct {
 
 func newAlone(t *testing.T) *alone {
 	t.Helper()
-	layout := storetest.Layout(3, 1)
+	layout := storedeploy.Layout(3, 1)
 	s, err := newServer(store.Config{ID: layout.Sites[0].Shards[0], Layout: layout}, fastMode)
 	if err != nil {
 		t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 	"github.com/foresay/foresay/smr/smrtest"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/kit"
-	"github.com/foresay/foresay/store/storetest"
+	"github.com/foresay/foresay/store/storedeploy"
 )
 
 // inMemory is a state machine without a state.
@@ -30,7 +30,7 @@ func (inMemory) Restore(io.Reader) error { return nil }
 // TestEarlierDisk starts a server on the disk of an earlier version of the program, whose groups
 // were those of package smr. The server must not take it for an empty one.
 func TestEarlierDisk(t *testing.T) {
-	layout := storetest.Layout(3, 1)
+	layout := storedeploy.Layout(3, 1)
 	id := layout.Sites[0].Shards[0]
 	replica, err := raft.Protocol().NewReplica(smr.ReplicaConfig{ID: id, Members: []smr.Member{{ID: id}}, Leader: id,
 		Machine: inMemory{}})

@@ -208,7 +208,7 @@ func TestQueueLeavesNothing(t *testing.T) {
 // is wounded long before anybody has waited for too long.
 func TestDeadlock(t *testing.T) {
 	w := newTown(t, 2) // y's shard is led at a, x's at b
-	for client := range w.clients {
+	for client := range w.Clients {
 		w.read(client, "x", false)
 		w.commit(client, nil, store.Write{Key: "x"}, store.Write{Key: "y"}) // its coordinator learns who leads
 	}
@@ -216,7 +216,7 @@ func TestDeadlock(t *testing.T) {
 	var older, younger deploy.Answer[store.Message]
 	both := []store.Write{{Key: "x", Bytes: []byte("1")}, {Key: "y", Bytes: []byte("1")}}
 	send := func(client int, began uint64, to *deploy.Answer[store.Message]) {
-		w.Call(w.clients[client], func(ref uint64) store.Message {
+		w.Call(w.Clients[client], func(ref uint64) store.Message {
 			return store.Submit{Ref: ref, Priority: store.Priority{Began: began, Client: 1}, Writes: both}
 		}, func(a deploy.Answer[store.Message]) { *to = a })
 	}

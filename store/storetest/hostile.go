@@ -15,6 +15,7 @@ import (
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/gate"
+	"github.com/foresay/foresay/store/storedeploy"
 )
 
 // Hostile is a protocol whose nodes get messages that nobody should send.
@@ -107,7 +108,7 @@ func (h Hostile) node(cfg store.Config) (n protocol.Node[store.Message], err err
 
 // feed makes a node that takes part, gives it messages, and lets its timers run out.
 func (h Hostile) feed(t *testing.T, id, from protocol.ID, msgs []store.Message) {
-	n, err := h.node(store.Config{ID: id, Layout: Coordinated(Layout(3, 2), h.Subject.Protocol), MaxTxns: 4,
+	n, err := h.node(store.Config{ID: id, Layout: Coordinated(storedeploy.Layout(3, 2), h.Subject.Protocol), MaxTxns: 4,
 		MaxWaiting: 4})
 	if err != nil {
 		t.Fatal(err)

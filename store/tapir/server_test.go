@@ -11,7 +11,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
-	"github.com/foresay/foresay/store/storetest"
+	"github.com/foresay/foresay/store/storedeploy"
 )
 
 // disk is a key space in memory.
@@ -49,7 +49,7 @@ func newMachine(t *testing.T) *machine { return newMachineOf(t, 3) }
 
 // newMachineOf is newMachine with so many copies.
 func newMachineOf(t *testing.T, copies int) *machine {
-	m := &machine{t: t, cfg: store.Config{ID: 11, Layout: storetest.Layout(copies, 1)}, disk: disk{}}
+	m := &machine{t: t, cfg: store.Config{ID: 11, Layout: storedeploy.Layout(copies, 1)}, disk: disk{}}
 	m.restart(clock)
 	for _, id := range m.group[1:] {
 		m.tell(id, welcome{Disk: m.self.disk})
@@ -266,7 +266,7 @@ func TestForgotten(t *testing.T) {
 
 // TestStaleView has a coordinator tell a server that the group has a later view than its own.
 func TestStaleView(t *testing.T) {
-	c, err := newCoordinator(store.Config{ID: 10, Layout: storetest.Layout(3, 1)})
+	c, err := newCoordinator(store.Config{ID: 10, Layout: storedeploy.Layout(3, 1)})
 	if err != nil {
 		t.Fatal(err)
 	}
