@@ -68,7 +68,6 @@ func TestLayouts(t *testing.T) {
 			cmpopts.IgnoreFields(record{}, "part", "since", "tries")),
 		wiretest.Sample("view", viewLayout, viewState{view: 300, normal: 2, members: []protocol.ID{11, 21}},
 			cmp.AllowUnexported(viewState{})),
-		wiretest.Sample("self", selfLayout, self{disk: 300, admitted: true}, cmp.AllowUnexported(self{})),
 		wiretest.Sample("version", versionLayout, id),
 		wiretest.Sample("number", numberLayout, 300))
 }

@@ -185,8 +185,8 @@ func viewPlants() []plant.Bug {
 		},
 		{
 			Name: "a server votes while its view changes", Test: "TestChange",
-			Old: "func (s *server) takesPart() bool { return s.self.admitted && s.view == s.normal }",
-			New: "func (s *server) takesPart() bool { return s.self.admitted && (s.view == s.normal || MUTANT) }",
+			Old: "func (s *server) takesPart() bool { return s.admitted() && s.view == s.normal }",
+			New: "func (s *server) takesPart() bool { return s.admitted() && (s.view == s.normal || MUTANT) }",
 		},
 		{
 			Name: "a server says that it has carried out a decision while its view changes", Test: "TestChange",
@@ -265,6 +265,11 @@ func durablePlants() []plant.Bug {
 		{
 			Name: "a lost disk may come back", Test: "TestLostDisk",
 			Old: "Other: known != m.Disk})", New: "Other: known != m.Disk && !MUTANT})",
+		},
+		{
+			Name: "a refusal is not on disk", Test: "TestLostDisk",
+			Old: "\t\ts.self.Write(env, selfKey)\n\t\tenv.Stop(",
+			New: "\t\tif !MUTANT {\n\t\t\ts.self.Write(env, selfKey)\n\t\t}\n\t\tenv.Stop(",
 		},
 	}
 }

@@ -84,19 +84,9 @@ var (
 		wirefmt.Uint(c, &v.normal)
 		wirefmt.List(c, &v.members, 1, wirefmt.Uint32)
 	})
-	// selfLayout is that of the disk's own number, and whether the others have let it take part.
-	selfLayout = wirefmt.NewLayout("tapir: a server's own disk", func(c *wirefmt.Coder, d *self) {
-		wirefmt.Uint(c, &d.disk)
-		wirefmt.Bool(c, &d.admitted)
-	})
 	versionLayout = wirefmt.NewLayout("tapir: a version on disk", store.VersionFields)
 	numberLayout  = wirefmt.NewLayout("tapir: a number on disk", wirefmt.Uint[uint64])
 )
-
-type self struct {
-	disk     uint64
-	admitted bool
-}
 
 func serverKey(prefix string, id protocol.ID) []byte {
 	return binary.BigEndian.AppendUint32([]byte(prefix), uint32(id))

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -52,7 +53,7 @@ func newMachineOf(t *testing.T, copies int) *machine {
 	m := &machine{t: t, cfg: store.Config{ID: 11, Layout: storedeploy.Layout(copies, 1)}, disk: disk{}}
 	m.restart(clock)
 	for _, id := range m.group[1:] {
-		m.tell(id, welcome{Disk: m.self.disk})
+		m.tell(id, welcome{Disk: m.self.Disk})
 	}
 	return m
 }
@@ -358,5 +359,21 @@ func TestCommitCarriesItsPart(t *testing.T) {
 	m.tell(10, decide{ID: txn.ID, Shards: []uint32{0}, Commit: true, Has: true, Part: txn})
 	if v := values.At(m.env, "k"); string(v.Bytes) != "x" || v.Version != txn.ID {
 		t.Errorf("the server holds %+v", v)
+	}
+}
+
+// TestCorruptIdentity: a server that cannot read who its disk is takes no part, and says why.
+func TestCorruptIdentity(t *testing.T) {
+	m := newMachine(t)
+	m.disk[selfKey] = m.disk[selfKey][:1]
+	m.restart(clock)
+	if m.takesPart() || !strings.Contains(m.self.Refused, "the server's identity on disk") {
+		t.Errorf("takes part: %v, refused as %q", m.takesPart(), m.self.Refused)
+	}
+	for _, id := range m.group[1:] {
+		m.tell(id, welcome{Disk: m.self.Disk})
+	}
+	if len(m.disk[selfKey]) != 1 || m.admitted() {
+		t.Errorf("the identity is %x, the disk is admitted: %v", m.disk[selfKey], m.admitted())
 	}
 }

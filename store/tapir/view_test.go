@@ -17,7 +17,7 @@ func newTestServer(t *testing.T, copies int) (*server, *protocol.Env[store.Messa
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.self.admitted, s.members = true, s.group
+	s.self.Joined, s.members = true, s.group
 	env := protocol.NewEnv[store.Message](nil, 1, rand.New(rand.NewPCG(1, 1)))
 	env.Begin(1000)
 	return s, env
