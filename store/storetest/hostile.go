@@ -21,13 +21,18 @@ import (
 // Hostile is a protocol whose nodes get messages that nobody should send.
 type Hostile struct {
 	Subject Subject
-	// Messages are of all kinds that are encoded, many of them about the same transaction.
+	// Messages are of all kinds of the protocol's own, many of them about the transaction of Requests.
 	Messages []store.Message
 	// Admit has a server take part that no other one has admitted. nil: it needs nobody to.
 	Admit func(server protocol.Node[store.Message])
 	// Forgive is called before a node is checked, which may say of others that they contradict each
 	// other, and reports whether it still is. nil: all are.
 	Forgive func(protocol.Node[store.Message]) bool
+}
+
+// messages are of all kinds that are encoded.
+func (h Hostile) messages() []store.Message {
+	return append(Requests(h.Subject.Protocol.Snapshots), h.Messages...)
 }
 
 // lone are the nodes that get messages one at a time, liars those that send them: members, whom
@@ -38,14 +43,14 @@ func liars() []protocol.ID { return []protocol.ID{10, 11, 20, 21, 22, 120, 200, 
 // Fuzz gives nodes of each kind messages from anybody, in pairs: none may panic, or come to a state
 // that it finds wrong.
 func (h Hostile) Fuzz(f *testing.F) {
-	codec := h.Subject.Protocol.Codec
-	for i, m := range h.Messages {
+	codec, all := h.Subject.Protocol.Codec, h.messages()
+	for i, m := range all {
 		a, err := codec.Append(nil, m)
 		if err != nil {
 			f.Fatal(err)
 		}
 		for j, from := range liars() {
-			b, err := codec.Append(nil, h.Messages[(i*7+j)%len(h.Messages)])
+			b, err := codec.Append(nil, all[(i*7+j)%len(all)])
 			if err != nil {
 				f.Fatal(err)
 			}
@@ -69,8 +74,9 @@ func (h Hostile) Fuzz(f *testing.F) {
 // Pairs gives each node each pair of messages, each from one sender, or from all of them in a run
 // that names a seed.
 func (h Hostile) Pairs(t *testing.T) {
-	for i, a := range h.Messages {
-		for j, b := range h.Messages {
+	all := h.messages()
+	for i, a := range all {
+		for j, b := range all {
 			from := liars()
 			if !seed.Named() {
 				from = from[(i*5+j)%len(from):][:1]
@@ -250,7 +256,7 @@ func (s *speaker) ReadPatience() time.Duration { return s.Node.(store.ClientNode
 
 func (h Hostile) play(test string, seed uint64) error {
 	const stranger = 999
-	heard := slices.Clone(h.Messages)
+	heard := h.messages()
 	speaking := h.Subject
 	p := &speaking.Protocol
 	speak := func(n protocol.Node[store.Message], err error) (protocol.Node[store.Message], error) {

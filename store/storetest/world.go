@@ -147,7 +147,7 @@ func New(subject Subject, sc Scenario) (*World, error) {
 	}
 	w := &World{
 		Subject: subject, Scenario: sc, Layout: storedeploy.Layout(sc.Sites, sc.Shards),
-		Rand: rand.New(rand.NewPCG(sc.Seed, 7)),
+		Rand:     rand.New(rand.NewPCG(sc.Seed, 7)),
 		Versions: Versions{}, Refused: map[protocol.ID]string{},
 		Appended: map[store.Key][]int{}, relaxed: map[history.TxnID]bool{},
 		stale: map[history.TxnID]*staleRead{}, told: map[store.Key][]toldWrite{},
