@@ -18,6 +18,7 @@ func TestLayouts(t *testing.T) {
 		wiretest.Sample("record", recordLayout, txnRecord{shards: []uint32{0, 1}, commit: &sampleRecord, end: &end}, own),
 		wiretest.Sample("record that is begun", recordLayout, txnRecord{shards: []uint32{0, 1}}, own),
 		wiretest.Sample("outcome", outcomeLayout, end, own),
+		wiretest.Sample("latest", latestLayout, 300), wiretest.Sample("old", oldLayout, 300),
 		wiretest.Sample("pending", pendingLayout, samplePending, own),
 		wiretest.Sample("promise", termLayout, 5),
 	)

@@ -363,7 +363,7 @@ func (m *remembering) load(keys protocol.Keys) {
 		m.ends[id] = mustDecode(outcomeLayout, b)
 	}
 	if b, ok := keys.Get([]byte(oldPart + m.part)); ok {
-		m.old = binary.BigEndian.Uint64(b)
+		m.old = mustDecode(oldLayout, b)
 	}
 }
 
@@ -389,7 +389,7 @@ func (m *remembering) put(st raft.State, id store.TxnID, o outcome) {
 		delete(m.ends, first)
 		st.Delete(slices.Clone(k))
 		m.old = max(m.old, first.Time)
-		st.Put([]byte(oldPart+m.part), binary.BigEndian.AppendUint64(nil, m.old))
+		st.Put([]byte(oldPart+m.part), oldLayout.Encode(m.old))
 		return
 	}
 }
@@ -416,6 +416,9 @@ var partLayout = wirefmt.NewLayout("carousel: a part", func(c *wirefmt.Coder, m 
 })
 
 var latestLayout = wirefmt.NewLayout("carousel: the latest version", wirefmt.Uint[uint64])
+
+// oldLayout is that of the time up to which ends may be forgotten.
+var oldLayout = wirefmt.NewLayout("carousel: what is old", wirefmt.Uint[uint64])
 
 var outcomeLayout = wirefmt.NewLayout("carousel: an outcome", outcomeFields)
 

@@ -67,6 +67,9 @@ func TestLayouts(t *testing.T) {
 		wiretest.Sample("catch-up", catchUpLayout, catchUp{
 			source: 3, since: 300, from: "key", covers: map[protocol.ID]owing{2: {1, 300, 400}, 3: {4, 5, 6}},
 		}, cmp.AllowUnexported(catchUp{}, copyPace{})),
+		wiretest.Sample("mark", diskMarkLayout, diskMark{disk: 300, mark: 4, start: 1 << 60},
+			cmp.AllowUnexported(diskMark{})),
+		wiretest.Sample("number", numberLayout, 300),
 		wiretest.Sample("epochs", epochLayout, epochs{2, 300}, cmp.AllowUnexported(epochs{})),
 		wiretest.Sample("source", sourceLayout, source{stage: copyValues, from: "key"},
 			cmp.AllowUnexported(source{}, copyPace{})),

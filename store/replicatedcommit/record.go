@@ -1,6 +1,8 @@
 package replicatedcommit
 
 import (
+	"encoding/binary"
+	"fmt"
 	"time"
 
 	"github.com/foresay/foresay/internal/wirefmt"
@@ -73,6 +75,34 @@ func (r *record) now() txnState {
 }
 
 func txnKey(id store.TxnID) []byte { return store.TxnKey(txnPrefix, id) }
+
+// peerKey returns what is on disk about another server, under a prefix.
+func peerKey(prefix string, peer protocol.ID) []byte {
+	return binary.BigEndian.AppendUint32([]byte(prefix), uint32(peer))
+}
+
+// parsePeerKey returns the server of a peerKey; false: it is another key.
+func parsePeerKey(prefix string, key []byte) (protocol.ID, bool) {
+	if len(key) != len(prefix)+4 {
+		return 0, false
+	}
+	return protocol.ID(binary.BigEndian.Uint32(key[len(prefix):])), true
+}
+
+var numberLayout = wirefmt.NewLayout("replicatedcommit: a number on disk", wirefmt.Uint[uint64])
+
+// readNumber returns the number under a key, 0 if there is none.
+func readNumber(env *protocol.Env[message], key string) (uint64, error) {
+	b, ok := env.Get([]byte(key))
+	if !ok {
+		return 0, nil
+	}
+	n, err := numberLayout.Decode(b)
+	if err != nil {
+		return 0, fmt.Errorf("the key %q: %w", key, err)
+	}
+	return n, nil
+}
 
 // recordRoom is about what a record takes beside its transaction.
 const recordRoom = 40

@@ -122,7 +122,7 @@ func (h Hostile) feed(t *testing.T, id, from protocol.ID, msgs []store.Message) 
 	if n == nil {
 		return
 	}
-	disk := keySpace{}
+	disk := KeySpace{}
 	env := protocol.NewEnv[store.Message](disk, 1, rand.New(rand.NewPCG(1, 1)))
 	var timers []protocol.Timer
 	var own []store.Message
@@ -186,12 +186,14 @@ func asked(id protocol.ID) []store.Message {
 	return nil
 }
 
-// keySpace is what a node that is called by a test has on disk.
-type keySpace map[string][]byte
+// KeySpace is what a node that is called by a test has on disk.
+type KeySpace map[string][]byte
 
-func (k keySpace) Get(key []byte) ([]byte, bool) { v, ok := k[string(key)]; return v, ok }
+// Get is part of protocol.Keys, as is Scan.
+func (k KeySpace) Get(key []byte) ([]byte, bool) { v, ok := k[string(key)]; return v, ok }
 
-func (k keySpace) Scan(lo, hi []byte) iter.Seq2[[]byte, []byte] {
+// Scan yields the keys in order.
+func (k KeySpace) Scan(lo, hi []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func([]byte, []byte) bool) {
 		for _, key := range slices.Sorted(maps.Keys(k)) {
 			if key >= string(lo) && (hi == nil || key < string(hi)) && !yield([]byte(key), k[key]) {

@@ -2,8 +2,6 @@ package tapir
 
 import (
 	"fmt"
-	"iter"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -13,32 +11,15 @@ import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/storedeploy"
+	"github.com/foresay/foresay/store/storetest"
 )
-
-// disk is a key space in memory.
-type disk map[string][]byte
-
-func (d disk) Get(key []byte) ([]byte, bool) {
-	v, ok := d[string(key)]
-	return v, ok
-}
-
-func (d disk) Scan(lo, hi []byte) iter.Seq2[[]byte, []byte] {
-	return func(yield func(k, v []byte) bool) {
-		for _, k := range slices.Sorted(maps.Keys(d)) {
-			if k >= string(lo) && (hi == nil || k < string(hi)) && !yield([]byte(k), d[k]) {
-				return
-			}
-		}
-	}
-}
 
 // A machine is a server with its disk, for tests that talk to it.
 type machine struct {
 	t   *testing.T
 	cfg store.Config
 	*server
-	disk disk
+	disk storetest.KeySpace
 	env  *protocol.Env[store.Message]
 }
 
@@ -50,7 +31,7 @@ func newMachine(t *testing.T) *machine { return newMachineOf(t, 3) }
 
 // newMachineOf is newMachine with so many copies.
 func newMachineOf(t *testing.T, copies int) *machine {
-	m := &machine{t: t, cfg: store.Config{ID: 11, Layout: storedeploy.Layout(copies, 1)}, disk: disk{}}
+	m := &machine{t: t, cfg: store.Config{ID: 11, Layout: storedeploy.Layout(copies, 1)}, disk: storetest.KeySpace{}}
 	m.restart(clock)
 	for _, id := range m.group[1:] {
 		m.tell(id, welcome{Disk: m.self.Disk})
