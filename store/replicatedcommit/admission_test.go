@@ -90,13 +90,7 @@ func TestRestoredDiskMustBeRefused(t *testing.T) {
 		s.Sim.Cut(30, to)
 		s.Sim.Cut(to, 30)
 	}
-	s.Sim.Cut(201, 10)
-	s.Sim.Cut(201, 30)
-	b := s.submit(201, "b", "k") // which site b alone hears of, and votes for
-	s.run(time.Millisecond)
-	a := s.submit(200, "a", "k")
-	d, _ := s.done(200, a)
-	want(t, d, store.Committed)
+	b := s.blindYes()
 	s.run((3*markEvery + 2) * roundTrip)
 	for _, restore := range restores {
 		restore()
@@ -104,13 +98,7 @@ func TestRestoredDiskMustBeRefused(t *testing.T) {
 	for _, id := range s.SiteNodes(2) {
 		s.Sim.Restart(id)
 	}
-	s.run(time.Second)
-	s.Sim.Heal()
-	s.done(201, b)
-	s.run(20 * time.Second)
-	if g, _ := s.read(200, "k"); !g.Pending || g.Value.Present {
-		t.Errorf("k is %+v", g)
-	}
+	s.yesIsMissed(b)
 }
 
 // TestRestartNeedsAMajority: a server whose disk was admitted before takes part again with one
