@@ -211,6 +211,10 @@ func plants() []plant.Bug {
 			New: "\t\tfor _, q := range s.late[w.id] {\n\t\t\tif MUTANT {\n\t\t\t\tbreak\n\t\t\t}\n",
 		},
 		{
+			Name: "who has waited is taken to be left before its coordinator can end it", Test: "TestWaitIsNoSilence",
+			Old: "\t\tdelete(s.first, w.id)", New: "\t\tif !MUTANT {\n\t\t\tdelete(s.first, w.id)\n\t\t}",
+		},
+		{
 			Name: "who waits does not once others are gone", Test: "TestQueue",
 			Old: "\t\tt.locked, s.freed = false, true\n", New: "\t\tt.locked, s.freed = false, !MUTANT\n",
 		},
@@ -240,8 +244,13 @@ func plants() []plant.Bug {
 				"\t\treturn s.end(state, open, false, store.Locked), nil\n\t}\n\tif t == nil {\n",
 		},
 		{
-			Name: "what an earlier version has refused waits", Test: "TestQueue",
-			Old: "\tcase !m.Waits:\n", New: "\tcase !m.Waits && !MUTANT:\n",
+			Name: "what an earlier version has refused has another reason", Test: "TestShard",
+			Old: "\tif !m.Waits {\n", New: "\tif !m.Waits && !MUTANT {\n",
+		},
+		{
+			Name: "what an earlier version has refused is voted for", Test: "TestQueue",
+			Old: "; why != store.NoReason {\n\t\t\treturn s.end",
+			New: "; why != store.NoReason && !MUTANT {\n\t\t\treturn s.end",
 		},
 		{
 			Name: "the age of what an earlier version has prepared counts", Test: "TestQueue",

@@ -94,13 +94,8 @@ func (s *shard) admit(state raft.State, t *txn) result {
 		return s.end(state, t, false, store.Locked)
 	case m.waits:
 		return result{State: waiting}
-	case t.only:
-		return s.end(state, t, true, store.NoReason)
 	}
-	t.state = prepared
-	s.lock(t)
-	s.keep(state, t)
-	return result{State: prepared}
+	return s.vote(state, t)
 }
 
 // enqueue has a transaction wait, if there is room.

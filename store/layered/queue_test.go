@@ -289,3 +289,34 @@ func TestDoneOfOneThatWaits(t *testing.T) {
 		t.Errorf("leads %v; %d are asked about, %d wait", ok, len(leads.late), len(leads.shard.queue))
 	}
 }
+
+// TestWaitIsNoSilence: how long a transaction has waited does not count when its server finds that
+// its coordinator may be gone.
+func TestWaitIsNoSilence(t *testing.T) {
+	const trip, waited = 20 * time.Millisecond, 5
+	w := newTown(t, 2)
+	leads := w.Get(w.servers[0]).(*server)
+	ask := func(command any) {
+		b, err := leads.shard.format.Append(nil, command)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Deliver(leads.cfg.ID, ask{Ref: 1, Command: b})
+		w.pass(2 * trip)
+	}
+	holds, waits := aged(10, 10, "y"), aged(20, 20, "y")
+	ask(holds)
+	ask(waits) // nobody is at either
+	w.pass((waited - 2) * trip)
+	if len(leads.shard.queue) != 1 {
+		t.Fatal("nothing waits")
+	}
+	ask(ends(holds, false))
+	voted := w.Now()
+	if err := w.Await(time.Minute, func() bool { return len(leads.shard.open) == 0 }); err != nil {
+		t.Fatal(err)
+	}
+	if took := w.Now() - voted; took < 12*trip {
+		t.Errorf("it waits for %v, and is finished %v after the vote, want %v at least", waited*trip, took, 12*trip)
+	}
+}

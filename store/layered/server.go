@@ -134,6 +134,7 @@ func (s *server) committed(env *protocol.Env[store.Message], at raft.Position, c
 			env.Send(q.from, told{q.ref, w.result})
 		}
 		delete(s.late, w.id)
+		delete(s.first, w.id) // how long it has waited is no sign that its coordinator is gone
 	}
 }
 

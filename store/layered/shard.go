@@ -126,21 +126,55 @@ func (s *shard) prepare(state raft.State, m prepare) result {
 		only: m.Only}
 	if !m.Waits {
 		t.priority = store.Priority{}
+		if why := s.refuses(state, t); why != store.NoReason {
+			return s.end(state, t, false, why)
+		}
+		return s.vote(state, t)
 	}
-	r := s.admit(state, t)
-	switch {
-	case r.State != waiting:
+	if r := s.admit(state, t); r.State != waiting {
 		return r
-	case !m.Waits:
-		return s.end(state, t, false, store.Locked)
 	}
 	return s.enqueue(state, t)
+}
+
+// vote votes for a transaction, which is its commit if it has no other part.
+func (s *shard) vote(state raft.State, t *txn) result {
+	if t.only {
+		return s.end(state, t, true, store.NoReason)
+	}
+	t.state = prepared
+	s.lock(t)
+	s.keep(state, t)
+	return result{State: prepared}
 }
 
 // keep writes a transaction that is open.
 func (s *shard) keep(state raft.State, t *txn) {
 	s.open[t.id] = t
 	state.Put(store.TxnKey(openPrefix, t.id), openLayout.Encode(t))
+}
+
+// refuses returns why the shard does not vote for a transaction that does not wait: the first thing
+// that is in its way, in the order of its keys. Versions in which nobody waited have refused it for
+// that, and those that have not carried it out yet have to say the same.
+func (s *shard) refuses(state protocol.Keys, t *txn) store.Reason {
+	for _, r := range t.reads {
+		switch {
+		case values.At(state, r.Key).Version != r.Version:
+			return store.StaleRead
+		case !s.locks[r.Key].writer.IsZero():
+			return store.Locked
+		}
+	}
+	for _, w := range t.writes {
+		switch {
+		case !t.id.After(values.At(state, w.Key).Version):
+			return store.StaleWrite
+		case s.locks[w.Key] != lock{}:
+			return store.Locked
+		}
+	}
+	return store.NoReason
 }
 
 // stale returns why the shard will never vote for a transaction.
