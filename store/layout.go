@@ -123,6 +123,15 @@ func (l Layout) SitesOf(shard int) []int {
 	return slices.DeleteFunc(l.Unfenced(), func(i int) bool { return !l.Sites[i].Has(shard) })
 }
 
+// ServersOf returns the servers of a shard, in the order of the sites.
+func (l Layout) ServersOf(shard int) []protocol.ID {
+	var out []protocol.ID
+	for _, i := range l.SitesOf(shard) {
+		out = append(out, l.Sites[i].Shards[shard])
+	}
+	return out
+}
+
 // HoldersOf returns those of SitesOf whose servers are members of the shard's group already, as far
 // as the layout says: the others may hold nothing yet.
 func (l Layout) HoldersOf(shard int) []int {

@@ -167,6 +167,9 @@ const MaxSteps = 14
 // Bytes returns how large what a request carries is.
 func (m CommitRequest) Bytes() int { return ContentBytes(m.Txn.Reads, m.Txn.Writes) }
 
+// dated reports whether the request says how old what it is told may be.
+func (m DeclareRequest) dated() bool { return m.MaxAge != 0 || m.NotBefore != 0 || m.At != 0 }
+
 // Bytes returns how large what a declaration carries is.
 func (m DeclareRequest) Bytes() (n int) {
 	for _, keys := range [][]Key{m.Reads, m.Writes} {

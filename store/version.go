@@ -2,6 +2,7 @@ package store
 
 import (
 	"cmp"
+	"encoding/binary"
 	"fmt"
 )
 
@@ -23,6 +24,25 @@ type Version struct {
 
 // A TxnID names a transaction: it is the version of all that the transaction writes.
 type TxnID = Version
+
+// TxnKey returns what a transaction is under on disk: a prefix and its name, by which keys are in
+// the order of transactions.
+func TxnKey(prefix string, id TxnID) []byte {
+	k := append(make([]byte, 0, len(prefix)+txnKeyBytes), prefix...)
+	k = binary.BigEndian.AppendUint64(k, id.Time)
+	return binary.BigEndian.AppendUint64(k, uint64(id.Client))
+}
+
+// txnKeyBytes is how long a name is in a key.
+const txnKeyBytes = 16
+
+// ParseTxnKey returns the name in a TxnKey whose prefix has so many bytes, and what comes behind
+// it. The key must be one.
+func ParseTxnKey(prefix int, key []byte) (id TxnID, rest []byte) {
+	k := key[prefix:]
+	id.Time, id.Client = binary.BigEndian.Uint64(k), ClientID(binary.BigEndian.Uint64(k[8:]))
+	return id, k[txnKeyBytes:]
+}
 
 // Compare orders versions: less than 0 if v is before w.
 func (v Version) Compare(w Version) int {

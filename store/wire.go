@@ -204,8 +204,6 @@ func declareRequestFields(c *wirefmt.Coder, m *DeclareRequest) {
 }
 
 // dated reports whether a declaration says of when it wants to see the store.
-func (m DeclareRequest) dated() bool { return m.MaxAge != 0 || m.NotBefore != 0 || m.At != 0 }
-
 func earlierDeclareRequestFields(c *wirefmt.Coder, m *DeclareRequest) {
 	earliestDeclareRequestFields(c, m)
 	wirefmt.Bool(c, &m.Serializable)

@@ -47,11 +47,13 @@ func (t *Table[A]) Add(then func(A)) (ref uint64, err error) {
 // come, or is being given.
 func (t *Table[A]) Forget(ref uint64) bool { return t.take(ref) != nil }
 
-// Answer gives an answer to who waits for it, if anybody still does.
-func (t *Table[A]) Answer(ref uint64, a A) {
-	if then := t.take(ref); then != nil {
+// Answer gives an answer to who waits for it, and reports whether anybody still did.
+func (t *Table[A]) Answer(ref uint64, a A) bool {
+	then := t.take(ref)
+	if then != nil {
 		then(a)
 	}
+	return then != nil
 }
 
 // Tell is Answer to who waits for more.

@@ -9,9 +9,9 @@ import (
 	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/sim"
-	"github.com/foresay/foresay/sim/deploy"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/plan"
+	"github.com/foresay/foresay/store/storedeploy"
 	"github.com/foresay/foresay/wan"
 )
 
@@ -37,16 +37,16 @@ type NodesConfig struct {
 	// RoundTrip is what nodes are told of the network: see store.Config.
 	RoundTrip time.Duration
 	MaxOffset time.Duration // the same
-	// Sim is the simulation's. WAN has the sites; the codec is the protocol's.
-	Sim sim.Config[store.Message]
+	// Sim and Hear are as in storedeploy.Config. WAN has the sites.
+	Sim  sim.Config[store.Message]
+	Hear func(protocol.ID, store.Message)
 }
 
 // Nodes are a store's nodes, and its clients', in the simulator.
 type Nodes struct {
-	*deploy.Deployment[store.Message]
+	*storedeploy.Store
 	Protocol store.Protocol
 	Layout   store.Layout
-	Clients  []protocol.ID
 
 	settling time.Duration
 }
@@ -69,42 +69,11 @@ func NewNodes(c NodesConfig) (*Nodes, error) {
 		return nil, fmt.Errorf("storesim: %d agents (want fewer than %d)", n, firstServer)
 	}
 	n := &Nodes{Protocol: p, Layout: c.layout(p), settling: 5*time.Second + 20*c.RoundTrip}
-	c.Sim.Codec = p.Codec
 	var err error
-	if n.Deployment, err = deploy.New(deploy.Config[store.Message]{Sim: c.Sim}); err != nil {
-		return nil, err
-	}
-	config := func(id protocol.ID) store.Config {
-		return store.Config{ID: id, Layout: n.Layout, RoundTrip: c.RoundTrip, MaxOffset: c.MaxOffset}
-	}
-	for i, s := range n.Layout.Sites {
-		if p.NewCoordinator != nil {
-			for _, id := range s.Coordinators {
-				if err := n.Add(id, sites[i], func() (protocol.Node[store.Message], error) {
-					return p.NewCoordinator(config(id))
-				}); err != nil {
-					return nil, err
-				}
-			}
-		}
-		for _, id := range s.Servers() {
-			if err := n.Add(id, sites[i], func() (protocol.Node[store.Message], error) {
-				return p.NewServer(config(id))
-			}); err != nil {
-				return nil, err
-			}
-		}
-	}
-	for i, site := range c.Clients {
-		id := protocol.ID(firstClient + i)
-		n.Clients = append(n.Clients, id)
-		if err := n.Add(id, site, func() (protocol.Node[store.Message], error) {
-			return p.NewClient(config(id))
-		}); err != nil {
-			return nil, err
-		}
-	}
-	return n, nil
+	n.Store, err = storedeploy.New(storedeploy.Config{Protocol: p, Layout: n.Layout, Clients: c.Clients,
+		FirstClient: firstClient, Sim: c.Sim, Hear: c.Hear,
+		Node: func(of *store.Config) { of.RoundTrip, of.MaxOffset = c.RoundTrip, c.MaxOffset }})
+	return n, err
 }
 
 // Settle lets time pass until leaders are elected, and nodes have measured how far they are from
@@ -120,19 +89,19 @@ func (c NodesConfig) layout(p store.Protocol) store.Layout {
 		for j := range c.Agents {
 			s.Coordinators = append(s.Coordinators, protocol.ID(1+j*len(sites)+i))
 		}
-		for k, copies := range c.Placement {
-			id := protocol.ID(firstServer + k*len(sites) + i)
-			if !c.System.Whole() && !slices.Contains(copies, name) {
-				id = 0
-			}
-			s.Shards = append(s.Shards, id)
+		for k := range c.Placement {
+			s.Shards = append(s.Shards, protocol.ID(firstServer+k*len(sites)+i))
 		}
 		l.Sites = append(l.Sites, s)
 	}
 	if !c.System.Whole() {
-		for _, copies := range c.Placement {
-			l.First = append(l.First, slices.Index(sites, copies[0]))
+		at := make([][]int, len(c.Placement))
+		for k, copies := range c.Placement {
+			for _, name := range copies {
+				at[k] = append(at[k], slices.Index(sites, name))
+			}
 		}
+		l = storedeploy.CopiesAt(l, at)
 	}
 	if !p.Coordinating {
 		return l

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/internal/plansim"
-	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/sim"
+	"github.com/foresay/foresay/sim/deploy"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/plan"
 	"github.com/foresay/foresay/wan"
@@ -103,21 +103,16 @@ type world struct {
 	*Nodes
 	Config
 	trip  time.Duration // the longest round trip
-	ref   uint64        // of the last call
-	got   map[uint64]store.Got
-	done  map[uint64]store.Done
-	begun map[uint64]store.Declared
-	keys  int       // that were used
-	chain sim.Chain // of the last answer
-	hops  int       // of the transaction
+	keys  int           // that were used
+	chain sim.Chain     // of the last answer
+	hops  int           // of the transaction
 }
 
 func newWorld(c Config) (*world, error) {
 	sites := c.Setting.WAN.Sites()
-	w := &world{Config: c, trip: max(c.Setting.WAN.MaxRTT(sites), 10*time.Millisecond),
-		got: map[uint64]store.Got{}, done: map[uint64]store.Done{}, begun: map[uint64]store.Declared{}}
+	w := &world{Config: c, trip: max(c.Setting.WAN.MaxRTT(sites), 10*time.Millisecond)}
 	nodes := NodesConfig{System: c.System, Placement: c.Setting.Placement, RoundTrip: w.trip,
-		Sim: sim.Config[store.Message]{Seed: c.Seed, WAN: c.Setting.WAN, CheckEvery: 1 << 20, TraceKeep: -1, App: w.app}}
+		Sim: sim.Config[store.Message]{Seed: c.Seed, WAN: c.Setting.WAN, CheckEvery: 1 << 20, TraceKeep: -1}}
 	for _, client := range c.Setting.Clients {
 		nodes.Clients = append(nodes.Clients, client.Site)
 	}
@@ -128,18 +123,13 @@ func newWorld(c Config) (*world, error) {
 	return w, w.Settle()
 }
 
-func (w *world) app(_ protocol.ID, msg store.Message) {
-	w.chain = w.Chain()
-	switch m := msg.(type) {
-	case store.Got:
-		w.got[m.Ref] = m
-	case store.Done:
-		w.done[m.Ref] = m
-	case store.Declared:
-		w.begun[m.Ref] = m
-	case store.Refused:
-		w.Fail("a server is refused: %s", m.Reason)
-	}
+// call has a client make a call, and returns where the answer will be.
+func (w *world) call(client int, message func(ref uint64) store.Message) *store.Message {
+	answer := new(store.Message)
+	w.Call(w.Clients[client], message, func(a deploy.Answer[store.Message]) {
+		*answer, w.chain = a.Msg, w.Chain()
+	})
+	return answer
 }
 
 // key returns a key of a partition that nobody has used.
@@ -212,32 +202,26 @@ type read struct {
 // read makes a transaction's reads, one after the other if its keys are not declared.
 func (w *world) read(client int, t plan.Txn) ([]read, error) {
 	var all []read
-	var refs []uint64
+	var answers []*store.Message
 	for _, k := range t.Reads {
-		all = append(all, read{key: w.key(k)})
-		w.ref++
-		refs = append(refs, w.ref)
-		w.Deliver(w.Clients[client], store.Get{Ref: w.ref, Key: all[len(all)-1].key})
+		key := w.key(k)
+		all = append(all, read{key: key})
+		answers = append(answers, w.call(client, func(ref uint64) store.Message { return store.Get{Ref: ref, Key: key} }))
 		if !w.Setting.Load.Declared {
-			if err := w.await(func() bool { _, ok := w.got[w.ref]; return ok }); err != nil {
+			if err := w.await(answers...); err != nil {
 				return nil, err
 			}
 		}
 	}
-	if err := w.await(func() bool { return w.all(refs) }); err != nil {
+	if err := w.await(answers...); err != nil {
 		return nil, err
 	}
-	for i, ref := range refs {
-		if all[i].got = w.got[ref]; !all[i].got.OK {
+	for i, a := range answers {
+		if all[i].got = (*a).(store.Got); !all[i].got.OK {
 			return nil, fmt.Errorf("a read of %q got no answer", all[i].key)
 		}
-		delete(w.got, ref)
 	}
 	return all, nil
-}
-
-func (w *world) all(refs []uint64) bool {
-	return !slices.ContainsFunc(refs, func(ref uint64) bool { _, ok := w.got[ref]; return !ok })
 }
 
 // staleFor is how old what is read may be of transactions that may see what is old.
@@ -256,13 +240,13 @@ func (w *world) stale(client int, t plan.Txn) error {
 	}
 	at := uint64(0)
 	for some := range slices.Chunk(keys, step) {
-		w.ref++
-		w.Deliver(w.Clients[client], store.Declare{Ref: w.ref, Reads: some, MaxAge: staleFor, At: at})
-		if err := w.await(func() bool { _, ok := w.begun[w.ref]; return ok }); err != nil {
+		answer := w.call(client, func(ref uint64) store.Message {
+			return store.Declare{Ref: ref, Reads: some, MaxAge: staleFor, At: at}
+		})
+		if err := w.await(answer); err != nil {
 			return err
 		}
-		d := w.begun[w.ref]
-		delete(w.begun, w.ref)
+		d := (*answer).(store.Declared)
 		if !d.OK || d.At == 0 || at > 0 && d.At != at {
 			return fmt.Errorf("its reads, as of %d, are answered as of %d: %v", at, d.At, d.OK)
 		}
@@ -273,8 +257,7 @@ func (w *world) stale(client int, t plan.Txn) error {
 
 // declared makes a transaction whose keys are declared.
 func (w *world) declared(client int, t plan.Txn) error {
-	w.ref++
-	m := store.Declare{Ref: w.ref}
+	m := store.Declare{}
 	for i, k := range t.Writes {
 		if m.Writes = append(m.Writes, w.key(k)); i < len(t.Reads) {
 			m.Reads = append(m.Reads, m.Writes[i])
@@ -285,12 +268,14 @@ func (w *world) declared(client int, t plan.Txn) error {
 	}
 	slices.Sort(m.Reads)
 	slices.Sort(m.Writes)
-	w.Deliver(w.Clients[client], m)
-	if err := w.await(func() bool { _, ok := w.begun[m.Ref]; return ok }); err != nil {
+	answer := w.call(client, func(ref uint64) store.Message {
+		m.Ref = ref
+		return m
+	})
+	if err := w.await(answer); err != nil {
 		return err
 	}
-	d := w.begun[m.Ref]
-	delete(w.begun, m.Ref)
+	d := (*answer).(store.Declared)
 	if !d.OK {
 		return errors.New("its declared reads got no answer")
 	}
@@ -310,14 +295,14 @@ func (w *world) declared(client int, t plan.Txn) error {
 // commit commits what a transaction has read and writes, which has begun as what was declared, or
 // not yet.
 func (w *world) commit(client int, begun uint64, b *store.Buffer) error {
-	w.ref++
 	reads, writes := b.Accesses()
-	w.Deliver(w.Clients[client], store.Submit{Ref: w.ref, Reads: reads, Writes: writes, Begun: begun})
-	if err := w.await(func() bool { _, ok := w.done[w.ref]; return ok }); err != nil {
+	answer := w.call(client, func(ref uint64) store.Message {
+		return store.Submit{Ref: ref, Reads: reads, Writes: writes, Begun: begun}
+	})
+	if err := w.await(answer); err != nil {
 		return err
 	}
-	d := w.done[w.ref]
-	delete(w.done, w.ref)
+	d := (*answer).(store.Done)
 	if d.Outcome.Verdict != store.Committed {
 		return fmt.Errorf("it was %v: %s", d.Outcome.Verdict, d.Outcome.Detail)
 	}
@@ -325,8 +310,9 @@ func (w *world) commit(client int, begun uint64, b *store.Buffer) error {
 }
 
 // await waits for an answer, or several: it has waited for what the last of them has.
-func (w *world) await(cond func() bool) error {
-	err := w.Await(10*time.Second+20*w.trip, cond)
+func (w *world) await(answers ...*store.Message) error {
+	missing := func(a *store.Message) bool { return *a == nil }
+	err := w.Await(10*time.Second+20*w.trip, func() bool { return !slices.ContainsFunc(answers, missing) })
 	w.hops += w.chain.Hops
 	w.chain = sim.Chain{} // or else it counts again where all is there already
 	return err

@@ -64,6 +64,7 @@ func rooms() []room {
 		{pattern: "bft/client/...", layer: runner},
 		{pattern: "smr/smrtest/...", layer: runner},
 		{pattern: "smr/smrsim/...", layer: runner},
+		{pattern: "store/storedeploy/...", layer: runner},
 		{pattern: "store/storetest/...", layer: runner},
 		{pattern: "bft/bfttest/...", layer: runner},
 

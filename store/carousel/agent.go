@@ -77,15 +77,11 @@ type (
 
 // newAgent returns an agent. The error names the field of the configuration that is wrong.
 func newAgent(cfg store.Config, mode variant) (*agent, error) {
-	cfg, err := kit.FixedSites("carousel", cfg)
+	cfg, place, err := kit.CoordinatorConfig("carousel", cfg)
 	if err != nil {
 		return nil, err
 	}
-	shards, coordinators := cfg.Layout.Places()
-	place, ok := coordinators[cfg.ID]
-	if !ok {
-		return nil, fmt.Errorf("carousel: Config.ID: %d is no coordinator of the layout", cfg.ID)
-	}
+	shards, _ := cfg.Layout.Places()
 	return &agent{cfg: cfg, fast: mode.fast(), where: newDirectory(cfg.Layout), calls: map[store.TxnID]*call{},
 		places: shards, site: place.Site, clocks: newClocks(cfg, place.Site),
 		near: nearby{members: map[protocol.ID]nearMember{}}, delays: newDelays()}, nil

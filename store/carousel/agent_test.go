@@ -9,14 +9,14 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
-	"github.com/foresay/foresay/store/storetest"
+	"github.com/foresay/foresay/store/storedeploy"
 )
 
 // TestAgentFindsLeader: a partition's leader is away for good, and another member leads. An agent
 // that gets no answer asks all members, and believes the one that says who leads: the first
 // transaction of the partition waits, later ones do not.
 func TestAgentFindsLeader(t *testing.T) {
-	layout := storetest.Layout(3, 2)
+	layout := storedeploy.Layout(3, 2)
 	key := store.Key("a")
 	shard := layout.ShardOf(key)
 	coord := 1 - shard

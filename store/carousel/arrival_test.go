@@ -10,6 +10,7 @@ import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/kit"
+	"github.com/foresay/foresay/store/storedeploy"
 	"github.com/foresay/foresay/store/storetest"
 )
 
@@ -74,7 +75,7 @@ func TestPreparesAreHandledByArrival(t *testing.T) {
 // no clock that is far ahead.
 func TestAgentPredictsArrivals(t *testing.T) {
 	const msec = time.Millisecond
-	layout := storetest.Layout(3, 2)
+	layout := storedeploy.Layout(3, 2)
 	keys := []store.Key{keysOf(layout, 0, 1)[0], keysOf(layout, 1, 1)[0]}
 	slices.Sort(keys)
 	for _, tc := range []struct {
@@ -373,7 +374,7 @@ func answers(env *protocol.Env[store.Message], queued bool) (n int) {
 // TestClientWaitsForItsTurn: a client that is told that it is not its turn asks again, and takes
 // nobody else's answer meanwhile.
 func TestClientWaitsForItsTurn(t *testing.T) {
-	layout := storetest.Layout(3, 1)
+	layout := storedeploy.Layout(3, 1)
 	c, err := newClient(store.Config{ID: 200, Layout: layout}, basicMode)
 	if err != nil {
 		t.Fatal(err)

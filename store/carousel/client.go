@@ -1,7 +1,6 @@
 package carousel
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/foresay/foresay/protocol"
@@ -72,13 +71,10 @@ type submit struct{ kit.Submit }
 
 // newClient returns a client. The error names the field of the configuration that is wrong.
 func newClient(cfg store.Config, mode variant) (*client, error) {
-	cfg, err := kit.FixedSites("carousel", cfg)
+	calls, cfg, err := kit.NewNearestCalls("carousel", cfg, func() *get { return new(get) },
+		func() *submit { return new(submit) })
 	if err != nil {
 		return nil, err
-	}
-	calls, err := kit.NewNearestCalls[*get, *submit](cfg)
-	if err != nil {
-		return nil, fmt.Errorf("carousel: %w", err)
 	}
 	return &client{NearestCalls: calls, cfg: cfg, direct: mode == directMode,
 		seen: session{newest: map[store.Key]uint64{}}, open: map[store.TxnID]*opened{}, refs: map[uint64]store.TxnID{}}, nil
@@ -93,10 +89,6 @@ func (c *client) Start(env *protocol.Env[store.Message], _ []protocol.Record[sto
 // Receive implements protocol.Node.
 func (c *client) Receive(env *protocol.Env[store.Message], from protocol.ID, msg store.Message) {
 	switch m := msg.(type) {
-	case store.Get:
-		if g := new(get); c.AddGet(env, m, g) {
-			c.read(env, g)
-		}
 	case store.Declare:
 		c.onDeclare(env, m)
 	case store.Abandon:
@@ -106,11 +98,6 @@ func (c *client) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 		c.onDeclared(env, m)
 	case store.Submit:
 		c.onSubmit(env, m)
-	case store.Query:
-		if s := new(submit); c.AddQuery(env, m, s) {
-			s.Site = c.Home()
-			c.Send(env, s)
-		}
 	case store.Cancel:
 		c.onCancel(env, m)
 	case store.ReadReply:
@@ -128,6 +115,8 @@ func (c *client) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 			return
 		}
 		c.NearestCalls.Receive(env, from, m)
+	default:
+		c.NearestCalls.Receive(env, from, msg)
 	}
 }
 

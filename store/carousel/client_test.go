@@ -8,13 +8,13 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
-	"github.com/foresay/foresay/store/storetest"
+	"github.com/foresay/foresay/store/storedeploy"
 )
 
 // TestReads: which answers are enough for a read. The server at the site that leads a partition at
 // first may lead no more, and hold what is old: who was told so by an abort asks others, too.
 func TestReads(t *testing.T) {
-	layout := storetest.Layout(3, 1)
+	layout := storedeploy.Layout(3, 1)
 	old, current := store.Version{Time: 1, Client: 1}, store.Version{Time: 2, Client: 1}
 	again := store.Priority{Began: 1, Client: 1}
 	type answer struct {
@@ -74,7 +74,7 @@ func TestReads(t *testing.T) {
 // TestClientThatOnlyDeclaresFindsItsHome: what such a client declares waits until the nearest site
 // has answered, and goes by that one's agent; it waits no longer than for a round trip.
 func TestClientThatOnlyDeclaresFindsItsHome(t *testing.T) {
-	layout := storetest.Layout(3, 1)
+	layout := storedeploy.Layout(3, 1)
 	const round = 100 * time.Millisecond
 	for near := range 3 {
 		for _, silent := range []bool{false, true} {
@@ -134,7 +134,7 @@ func TestClientThatOnlyDeclaresFindsItsHome(t *testing.T) {
 // partition that has no leader. The client stays with it if the site's servers answer, and goes to
 // the next site if they do not.
 func TestLateAgentIsNotBlamed(t *testing.T) {
-	layout := storetest.Layout(3, 1)
+	layout := storedeploy.Layout(3, 1)
 	const round = 100 * time.Millisecond
 	for _, away := range []bool{false, true} {
 		c, err := newClient(store.Config{ID: 200, Layout: layout, RoundTrip: round}, fastMode)

@@ -17,11 +17,7 @@ type directory struct {
 func newDirectory(l store.Layout) directory {
 	var d directory
 	for k := range l.Sites[0].Shards {
-		var members []protocol.ID
-		for _, i := range l.SitesOf(k) {
-			members = append(members, l.Sites[i].Shards[k])
-		}
-		d.members = append(d.members, members)
+		d.members = append(d.members, l.ServersOf(k))
 		d.leads = append(d.leads, l.Sites[l.FirstOf(k)].Shards[k])
 	}
 	return d

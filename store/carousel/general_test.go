@@ -10,6 +10,7 @@ import (
 	"github.com/foresay/foresay/internal/plant"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/storedeploy"
 	"github.com/foresay/foresay/store/storetest"
 )
 
@@ -28,7 +29,7 @@ func keysOf(layout store.Layout, shard, n int) (keys []store.Key) {
 // TestSteps: a client numbers what a transaction's code reaches, takes the answer to each step for
 // that step alone, and commits the transaction under the name that they all have.
 func TestSteps(t *testing.T) {
-	layout := storetest.Layout(3, 1)
+	layout := storedeploy.Layout(3, 1)
 	c, err := newClient(store.Config{ID: 200, Layout: layout}, directMode)
 	if err != nil {
 		t.Fatal(err)
@@ -103,7 +104,7 @@ func TestSteps(t *testing.T) {
 // TestAgentSteps: an agent prepares each key once, in the step that reaches it, answers with what
 // leaders hold, and names all parts in the commit.
 func TestAgentSteps(t *testing.T) {
-	layout := storetest.Layout(3, 2)
+	layout := storedeploy.Layout(3, 2)
 	a, err := newAgent(store.Config{ID: layout.Sites[0].Coordinators[0], Layout: layout}, fastMode)
 	if err != nil {
 		t.Fatal(err)
@@ -184,7 +185,7 @@ func TestAgentSteps(t *testing.T) {
 // TestStaleIsTold: a leader that is asked to prepare what has read something else says what it
 // holds, and the client is told with the refusal.
 func TestStaleIsTold(t *testing.T) {
-	layout := storetest.Layout(3, 1)
+	layout := storedeploy.Layout(3, 1)
 	newest := store.Value{Version: store.Version{Time: 7, Client: 1}, Present: true, Bytes: []byte("new")}
 	id := store.TxnID{Time: 9, Client: nameOf(9, 0)}
 	server := newAlone(t)
@@ -237,7 +238,7 @@ func TestStaleIsTold(t *testing.T) {
 // goes along with its refusal as far as the message has room. The client is to read the rest.
 func TestRefusalFitsIntoAMessage(t *testing.T) {
 	const shards = 5
-	layout := storetest.Layout(3, shards)
+	layout := storedeploy.Layout(3, shards)
 	a, err := newAgent(store.Config{ID: layout.Sites[0].Coordinators[0], Layout: layout}, fastMode)
 	if err != nil {
 		t.Fatal(err)
@@ -289,7 +290,7 @@ func TestRefusalFitsIntoAMessage(t *testing.T) {
 // TestAgentStopsWhenRefused: an agent that hears how a transaction has ended while the client still
 // reads prepares nothing more for it, answers what comes later, and tells the client at the commit.
 func TestAgentStopsWhenRefused(t *testing.T) {
-	layout := storetest.Layout(3, 2)
+	layout := storedeploy.Layout(3, 2)
 	a, err := newAgent(store.Config{ID: layout.Sites[0].Coordinators[0], Layout: layout}, fastMode)
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/kit"
 	"github.com/foresay/foresay/store/storetest"
 )
 
@@ -45,7 +46,7 @@ func sayings(call func(*protocol.Env[store.Message])) (said []store.Message) {
 	env := protocol.NewEnv[store.Message](&space{has: map[string][]byte{}}, 1, rand.New(rand.NewPCG(1, 1)))
 	call(env)
 	for _, e := range env.Out {
-		if _, ok := e.Msg.(grouped); !ok && e.Kind == protocol.KindSend {
+		if _, ok := e.Msg.(kit.Grouped); !ok && e.Kind == protocol.KindSend {
 			said = append(said, e.Msg)
 		}
 	}
@@ -216,20 +217,6 @@ func replacing(s *server, ask store.Replace) store.Replacing {
 	return said[len(said)-1].(store.Replacing)
 }
 
-// TestRemovedServerIsNotRefused: its machine goes on with what else it has.
-func TestRemovedServerIsNotRefused(t *testing.T) {
-	s, _ := newChanging(t)
-	hear := func(m smr.Refused) []store.Message {
-		return sayings(func(env *protocol.Env[store.Message]) { s.said(env, m) })
-	}
-	if got := hear(smr.RefusedAsRemoved(s.cfg.ID)); len(got) > 0 || s.refused != "" {
-		t.Errorf("a server that was removed says %v", got)
-	}
-	if got := hear(smr.Refused{Reason: "its disk is another one"}); len(got) != 1 || s.refused == "" {
-		t.Errorf("a server that was refused says %v", got)
-	}
-}
-
 // memberPlants leave out what has to be so while members of a group change.
 func memberPlants() []plant.Bug {
 	return []plant.Bug{
@@ -254,8 +241,8 @@ func memberPlants() []plant.Bug {
 		{
 			Name: "members change before the leader has what earlier ones have prepared",
 			Test: "TestMembersChangeWhenTheLeaderServes",
-			Old:  "kit.Replace(env, s.group, s.cfg.Layout, s.place, m, s.term > 0)",
-			New:  "kit.Replace(env, s.group, s.cfg.Layout, s.place, m, s.term > 0 || MUTANT)",
+			Old:  "Serves: func() bool { return s.term > 0 },",
+			New:  "Serves: func() bool { return s.term > 0 || MUTANT },",
 		},
 		{
 			Name: "lists of servers count that are no members", Test: "TestListsOfMembers",
@@ -263,8 +250,8 @@ func memberPlants() []plant.Bug {
 			New: "\t\tif slices.Contains(members, id) || MUTANT { // as of",
 		},
 		{
-			Name: "a server that was removed ends its machine", Test: "TestRemovedServerIsNotRefused",
-			Old: "\t\tif m.Removed {\n", New: "\t\tif m.Removed && !MUTANT {\n",
+			Name: "a server that was removed ends its machine", Dir: "store/kit", In: "store/kit",
+			Test: "TestMember", Old: "\t\tif msg.Removed {\n", New: "\t\tif msg.Removed && !MUTANT {\n",
 		},
 		{
 			Name: "the old member is removed before the new one is added", Dir: "store/kit", In: "store/carousel",
@@ -272,17 +259,19 @@ func memberPlants() []plant.Bug {
 		},
 		{
 			Name: "a leader that goes does not hand over", Dir: "store/kit", In: "store/carousel",
-			Test: "TestStepsOfAReplacement", Old: "\tcase goes == at.Site:\n", New: "\tcase goes == at.Site && !MUTANT:\n",
+			Test: "TestStepsOfAReplacement", Old: "\tcase goes == m.place.Site:\n",
+			New: "\tcase goes == m.place.Site && !MUTANT:\n",
 		},
 		{
 			Name: "what is taken back is the old member", Dir: "store/kit", In: "store/carousel",
-			Test: "TestStepsOfAReplacement", Old: "\t\tgone, goes = to, m.To\n",
-			New: "\t\tif !MUTANT {\n\t\t\tgone, goes = to, m.To\n\t\t}\n",
+			Test: "TestStepsOfAReplacement", Old: "\t\tgone, goes = to, ask.To\n",
+			New: "\t\tif !MUTANT {\n\t\t\tgone, goes = to, ask.To\n\t\t}\n",
 		},
 		{
 			Name: "a move that was not begun is begun to take it back", Dir: "store/kit", In: "store/carousel",
 			Test: "TestStepsOfAReplacement",
-			Old:  "\tcase here != there && (there || m.Back):\n", New: "\tcase here != there && (there || m.Back && !MUTANT):\n",
+			Old:  "\tcase here != there && (there || ask.Back):\n",
+			New:  "\tcase here != there && (there || ask.Back && !MUTANT):\n",
 		},
 		{
 			Name: "a change that is in the log and not agreed on is overlooked", Dir: "smr/raft", In: "store/carousel",

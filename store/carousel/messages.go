@@ -7,16 +7,13 @@ import (
 	"github.com/foresay/foresay/clock"
 	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/protocol"
-	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/raft"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/kit"
 )
 
 // What agents say to servers, and servers to each other. Each can be repeated.
 type (
-	// grouped is what the members of a partition's group say to each other, and their records.
-	grouped struct{ Msg smr.Message }
-
 	// prepareRequest asks a partition to prepare a part of a transaction: its leader and, on the
 	// fast path, all members. With Values it answers the agent with what the keys that are read
 	// hold, too: the thesis' ReadAndPrepare.
@@ -258,27 +255,9 @@ type (
 
 // format is that of messages and, from tag 48 on, of entries.
 func format() *wirefmt.Format[store.Message] {
-	return wirefmt.NewFormat("carousel", 1, slices.Concat(store.RequestKinds(), store.SnapshotKinds(),
-		[]wirefmt.Kind[store.Message]{groupKind()}, prepareKinds(), agentKinds(), serverKinds(), entryKinds())...)
-}
-
-func groupKind() wirefmt.Kind[store.Message] {
-	inner := raft.Protocol().Codec
-	return wirefmt.NewKind[store.Message](16, func(c *wirefmt.Coder, m *grouped) {
-		var b []byte
-		var err error
-		if !c.Reading() {
-			if b, err = inner.Append(nil, m.Msg); err != nil {
-				c.Failf("%v", err)
-			}
-		}
-		wirefmt.View(c, &b)
-		if c.Reading() {
-			if m.Msg, err = inner.Decode(b); err != nil {
-				c.Failf("%v", err)
-			}
-		}
-	})
+	group := []wirefmt.Kind[store.Message]{wirefmt.NewKind[store.Message](16, kit.GroupedFields())}
+	return wirefmt.NewFormat("carousel", 1, slices.Concat(store.RequestKinds(), store.SnapshotKinds(), group,
+		prepareKinds(), agentKinds(), serverKinds(), entryKinds())...)
 }
 
 // prepareKinds are those of a prepareRequest: what an earlier version has no field for is sent so

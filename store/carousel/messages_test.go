@@ -3,11 +3,15 @@ package carousel
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/foresay/foresay/internal/wirefmt/wiretest"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr/kit"
 	"github.com/foresay/foresay/smr/raft"
 	"github.com/foresay/foresay/store"
+	storekit "github.com/foresay/foresay/store/kit"
+	"github.com/foresay/foresay/store/storetest"
 )
 
 // samples are what messages are made from.
@@ -21,35 +25,17 @@ var (
 	sampleRecord  = commitRecord{[]partRef{{0, 1}, {1, 2}}, sampleReads, sampleWrites}
 )
 
-// messages are of all kinds that are encoded.
+// messages are of all kinds of the protocol's own that are encoded.
 func messages() []store.Message {
 	id, part, shards := sampleID, partID{sampleID, 2}, []uint32{0, 1}
-	txn := store.Txn{ID: id, Priority: store.Priority{Began: 5, Client: 6}, Reads: sampleReads, Writes: sampleWrites}
 	check := checkRequest{ID: id, At: 9, Reads: sampleReads}
 	end := finish{ID: id, Coord: 1, Commit: true, Version: store.Version{Time: 9, Client: 7}, Writes: sampleWrites}
 	return []store.Message{
-		store.PageRequest{Ref: 1, Shard: 2, At: 9, From: []byte("k")},
-		store.PageReply{Ref: 1, At: 9, Horizon: 8, Next: []byte{1},
-			Items: []store.Item{{Key: "k", Value: store.Value{Version: id}}}},
-		store.ReadRequest{Ref: 1, Key: "k", Priority: txn.Priority},
-		store.ReadReply{Ref: 1, Value: store.Value{Version: id, Present: true, Bytes: []byte("x")}, Hint: 9},
-		store.ReadReply{Ref: 1, Led: true},
-		store.CommitRequest{Txn: txn, Recover: true}, store.CommitRequest{Txn: txn, Serializable: true},
-		store.DeclareRequest{ID: id, Reads: []store.Key{"k"}, Serializable: true},
-		store.DeclareRequest{ID: id, Reads: []store.Key{"k"}, MaxAge: 5, NotBefore: 3, At: 4},
-		store.DeclareRequest{ID: id, Reads: []store.Key{"k"}, Step: 2}, store.DeclareReply{ID: id, Step: 2},
-		store.DeclareRequest{ID: id, Reads: []store.Key{"k"}, Priority: store.Priority{Began: 5, Client: 6}},
-		store.Decided{ID: id, Verdict: store.Committed, Held: 7},
-		store.Decided{ID: id, Current: sampleCurrent}, staleReply{id, 1, sampleCurrent},
+		staleReply{id, 1, sampleCurrent},
 		prepareRequest{Part: part, Coord: 1, Reads: []store.Key{"k"}, Stood: []store.Version{id}},
-		prepareRequest{Part: part, Coord: 1, Writes: []store.Key{"k"}, Arrives: 9, Priority: txn.Priority},
-		store.DeclareReply{ID: id, At: 4, Age: 3}, store.Decided{ID: id, Verdict: store.Committed, Version: id, Fast: true},
-		store.SiteVote{ID: id, Shards: shards, Yes: true},
-		store.Decided{ID: id, Verdict: store.Committed}, store.Busy{ID: id},
-		store.DeclareRequest{ID: id, Reads: []store.Key{"k"}, Writes: []store.Key{"l"}}, store.AbandonRequest{ID: id},
-		store.DeclareReply{ID: id, Values: []store.Held{{Value: store.Value{Version: id, Present: true}, Site: 2},
-			{Large: true}}},
-		grouped{Msg: kit.OpenRequest{Nonce: 3}},
+		prepareRequest{Part: part, Coord: 1, Writes: []store.Key{"k"}, Arrives: 9,
+			Priority: store.Priority{Began: 5, Client: 6}},
+		storekit.Grouped{Msg: kit.OpenRequest{Nonce: 3}},
 		prepareRequest{Part: part, Coord: 1, Reads: []store.Key{"k"}, Writes: []store.Key{"l"}, Leader: true},
 		valuesReply{Part: part, Shard: 1, Leader: true, Values: []store.Held{
 			{Value: store.Value{Version: id, Present: true}, Site: 2}}},
@@ -70,6 +56,21 @@ func messages() []store.Message {
 	}
 }
 
-func TestCodec(t *testing.T) { wiretest.Codec(t, format(), 0, messages()) }
+func TestCodec(t *testing.T) { wiretest.Codec(t, storetest.Own(format()), 0, messages()) }
 
 func FuzzCodec(f *testing.F) { wiretest.Fuzz(f, format(), messages()) }
+
+// TestLayouts tests what is on disk.
+func TestLayouts(t *testing.T) {
+	own := cmp.AllowUnexported(partContents{}, ballot{}, txnRecord{}, outcome{}, pending{})
+	end := outcome{commit: true, version: store.Version{Time: 9, Client: 7}}
+	wiretest.Layouts(t,
+		wiretest.Sample("part", partLayout, partContents{1, sampleBallot, true}, own),
+		wiretest.Sample("record", recordLayout, txnRecord{shards: []uint32{0, 1}, commit: &sampleRecord, end: &end}, own),
+		wiretest.Sample("record that is begun", recordLayout, txnRecord{shards: []uint32{0, 1}}, own),
+		wiretest.Sample("outcome", outcomeLayout, end, own),
+		wiretest.Sample("latest", latestLayout, 300), wiretest.Sample("old", oldLayout, 300),
+		wiretest.Sample("pending", pendingLayout, samplePending, own),
+		wiretest.Sample("promise", termLayout, 5),
+	)
+}

@@ -10,14 +10,14 @@ import (
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/sim/deploy"
 	"github.com/foresay/foresay/store"
-	"github.com/foresay/foresay/store/storetest"
+	"github.com/foresay/foresay/store/storedeploy"
 	"github.com/foresay/foresay/wan"
 )
 
 // paper is the thesis' deployment: five sites with a client each, and five partitions with three
 // replicas, which are led at one site each [Carousel §3.4.1].
 type paper struct {
-	*deploy.Deployment[store.Message]
+	*storedeploy.Store
 	t      *testing.T
 	layout store.Layout
 	sites  []wan.Site
@@ -26,17 +26,14 @@ type paper struct {
 
 func newPaper(t *testing.T, mode variant) *paper {
 	t.Helper()
-	p := &paper{t: t, layout: storetest.Layout(5, 5), matrix: wan.Carousel()}
+	p := &paper{t: t, layout: storedeploy.Layout(5, 5), matrix: wan.Carousel()}
 	p.sites = p.matrix.Sites()
-	for i := range p.layout.Sites {
-		p.layout.Sites[i].Name = string(p.sites[i])
-		for k := range p.layout.Sites[i].Shards {
-			if !p.has(i, k) {
-				p.layout.Sites[i].Shards[k] = 0
-			}
-		}
-		p.layout.First = append(p.layout.First, i)
+	at := make([][]int, len(p.sites))
+	for k := range at { // a partition's replicas are at the site of its number, which leads it, and the two that follow
+		p.layout.Sites[k].Name = string(p.sites[k])
+		at[k] = []int{k, (k + 1) % len(at), (k + 2) % len(at)}
 	}
+	p.layout = storedeploy.CopiesAt(p.layout, at)
 	carousel := in(mode)
 	if carousel.Coordinating {
 		p.layout = p.layout.Coordinated(store.Coordinating(len(p.sites), p.trip), func(site, group int) protocol.ID {
@@ -44,45 +41,17 @@ func newPaper(t *testing.T, mode variant) *paper {
 		})
 	}
 	var err error
-	p.Deployment, err = deploy.New(deploy.Config[store.Message]{
-		Sim: sim.Config[store.Message]{Seed: 1, WAN: p.matrix, App: func(protocol.ID, store.Message) {}},
-		Answers: func(msg store.Message) (uint64, bool) {
-			switch m := msg.(type) {
-			case store.Got:
-				return m.Ref, true
-			case store.Declared:
-				return m.Ref, true
-			case store.Done:
-				return m.Ref, true
-			}
-			return 0, false
-		}})
+	p.Store, err = storedeploy.New(storedeploy.Config{Protocol: carousel, Layout: p.layout, Clients: p.sites,
+		Sim:  sim.Config[store.Message]{Seed: 1, WAN: p.matrix},
+		Node: func(c *store.Config) { c.RoundTrip = 300 * time.Millisecond }})
 	if err != nil {
 		t.Fatal(err)
-	}
-	add := func(id protocol.ID, site int, build func(store.Config) (protocol.Node[store.Message], error)) {
-		if err := p.Add(id, p.sites[site], func() (protocol.Node[store.Message], error) {
-			return build(store.Config{ID: id, Layout: p.layout, RoundTrip: 300 * time.Millisecond})
-		}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for i, s := range p.layout.Sites {
-		add(s.Coordinators[0], i, carousel.NewCoordinator)
-		for _, id := range s.Servers() {
-			add(id, i, carousel.NewServer)
-		}
-		add(p.client(i), i, func(cfg store.Config) (protocol.Node[store.Message], error) { return carousel.NewClient(cfg) })
 	}
 	if err := p.Pass(3 * time.Second); err != nil {
 		t.Fatal(err)
 	}
 	return p
 }
-
-// has reports whether a partition has a replica at a site: that of the same number, which leads it,
-// and the two that follow.
-func (p *paper) has(site, k int) bool { return (site-k+5)%5 < 3 }
 
 func (p *paper) client(site int) protocol.ID { return protocol.ID(200 + site) }
 
@@ -269,7 +238,7 @@ func TestOneRoundTripToLocalReplicas(t *testing.T) {
 	for site := range p.sites {
 		p.read(site, p.key(site, 0))
 		for k := range p.sites {
-			if !p.has(site, k) {
+			if !p.layout.Sites[site].Has(k) {
 				continue
 			}
 			key := p.key(k, 3)

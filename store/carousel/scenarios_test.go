@@ -8,6 +8,7 @@ import (
 	"github.com/foresay/foresay/internal/msgtext"
 	"github.com/foresay/foresay/sim/transcript"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/kit"
 	"github.com/foresay/foresay/store/storetest/talk"
 )
 
@@ -25,7 +26,7 @@ func TestScenarios(t *testing.T) {
 func written(all msgtext.Format, v any) (string, bool) {
 	format := format()
 	switch v := v.(type) {
-	case grouped: // what the group says is a message like any other
+	case kit.Grouped: // what the group says is a message like any other
 		return all.Of(v.Msg), true
 	case partID:
 		return fmt.Sprintf("%s.%d", all.Of(v.ID), v.Step), true

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/protocol"
-	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/raft"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/kit"
@@ -14,12 +13,8 @@ import (
 // maxSteps is how many parts a transaction has at a partition at most.
 const maxSteps = 16
 
-// Timers of a server.
-type (
-	groupTimer struct{ inner protocol.Timer }
-	// sweepTimer is when a leader looks at what has been open for long.
-	sweepTimer struct{}
-)
+// sweepTimer is when a leader looks at what has been open for long.
+type sweepTimer struct{}
 
 // server is the node of one partition at one site: a member of the partition's group and, while it
 // leads, the group's participant and coordinator.
@@ -28,7 +23,7 @@ type server struct {
 	place store.Place
 	self  uint32 // the partition
 	fast  bool
-	group *raft.Part[store.Message]
+	group *kit.Member
 	state *state
 	where directory
 
@@ -47,9 +42,6 @@ type server struct {
 	// What is not prepared yet:
 	ordering  ordering
 	reserving reserving
-
-	status  smr.Status // what the member said last
-	refused string
 }
 
 // newServer returns a server. The error names the field of the configuration that is wrong.
@@ -60,14 +52,9 @@ func newServer(cfg store.Config, mode variant) (*server, error) {
 // newServerOf returns a server, whose group keeps so many entries in its log, 0 being what package
 // smr says, and which remembers so many ended transactions.
 func newServerOf(cfg store.Config, mode variant, logEntries, remembers int) (*server, error) {
-	cfg, err := kit.FixedSites("carousel", cfg)
+	cfg, p, err := kit.ServerConfig("carousel", cfg)
 	if err != nil {
 		return nil, err
-	}
-	shards, _ := cfg.Layout.Places()
-	p, ok := shards[cfg.ID]
-	if !ok {
-		return nil, fmt.Errorf("carousel: Config.ID: %d is no shard of the layout", cfg.ID)
 	}
 	s := &server{cfg: cfg, place: p, self: uint32(p.Index), fast: mode.fast(), state: newState(cfg.Applied, remembers),
 		where: newDirectory(cfg.Layout)}
@@ -76,25 +63,15 @@ func newServerOf(cfg store.Config, mode variant, logEntries, remembers int) (*se
 	s.participant.reset()
 	s.coordinator.reset()
 	s.snapshots, s.closing = s.newSnapshots(0), newClosing(0, 0)
-	hooks := raft.Hooks[store.Message]{Committed: s.committed, Leads: s.leads, Current: s.current, Follows: s.follows,
-		Said: s.said}
+	hooks := raft.Hooks[store.Message]{Committed: s.committed, Leads: s.leads, Current: s.current, Follows: s.follows}
 	if mode == directMode {
 		hooks.Stored = s.stored
 	}
-	group := kit.GroupOf(cfg, p)
-	group.SnapshotEvery = logEntries
-	s.group, err = raft.NewPart(raft.PartConfig[store.Message]{
-		Group:   group,
-		Machine: s.state,
-		Hooks:   hooks,
-		Message: func(m smr.Message) store.Message { return grouped{m} },
-		Timer:   func(t protocol.Timer) protocol.Timer { return groupTimer{t} },
-		Prefix:  []byte(groupPrefix),
+	s.group, err = kit.NewMember(cfg, p, kit.MemberConfig{
+		Machine: s.state, Hooks: hooks, Prefix: groupPrefix, LogEntries: logEntries,
+		Serves: func() bool { return s.term > 0 },
 	})
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
+	return s, err
 }
 
 // groupPrefix is what the group's keys begin with.
@@ -102,33 +79,20 @@ const groupPrefix = "raft/"
 
 // Start implements protocol.Node.
 func (s *server) Start(env *protocol.Env[store.Message], log []protocol.Record[store.Message]) {
-	var inner []protocol.Record[smr.Message]
-	for _, r := range log {
-		if m, ok := r.Msg.(grouped); ok {
-			inner = append(inner, protocol.Record[smr.Message]{Index: r.Index, Msg: m.Msg})
-		}
-	}
 	s.list.load(env)
-	s.group.Start(env, inner)
+	s.group.Start(env, log)
 	env.After(s.cfg.RoundTrip, sweepTimer{})
 }
 
 // Receive implements protocol.Node.
 func (s *server) Receive(env *protocol.Env[store.Message], from protocol.ID, msg store.Message) {
-	if from == protocol.App {
-		switch m := msg.(type) {
-		case store.StatusQuery:
-			s.onStatus(env, m)
-		case store.HandOver:
-			kit.HandOver(env, s.group, s.cfg.Layout, s.place, m)
-		case store.Replace:
-			kit.Replace(env, s.group, s.cfg.Layout, s.place, m, s.term > 0)
-		}
+	if m, ok := msg.(store.StatusQuery); ok && from == protocol.App {
+		s.onStatus(env, m)
+	}
+	if s.group.Receive(env, from, msg) || from == protocol.App {
 		return
 	}
 	switch m := msg.(type) {
-	case grouped:
-		s.group.Receive(env, from, m.Msg)
 	case store.ReadRequest:
 		s.onRead(env, from, m)
 	case store.PageRequest:
@@ -176,9 +140,10 @@ func (s *server) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 
 // Expire implements protocol.Node.
 func (s *server) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
+	if s.group.Expire(env, t) {
+		return
+	}
 	switch t := t.(type) {
-	case groupTimer:
-		s.group.Expire(env, t.inner)
 	case sweepTimer:
 		env.After(s.cfg.RoundTrip, sweepTimer{})
 		s.sweep(env)
@@ -297,21 +262,6 @@ func (s *server) follows(*protocol.Env[store.Message]) {
 	s.list.stopRecovery()
 }
 
-func (s *server) said(env *protocol.Env[store.Message], msg smr.Message) {
-	switch m := msg.(type) {
-	case smr.Status:
-		s.status = m
-	case smr.HandingOver:
-		env.Send(protocol.App, kit.HandedOver(m))
-	case smr.Refused:
-		if m.Removed {
-			return
-		}
-		s.refused = m.Reason
-		env.Send(protocol.App, store.Refused{Reason: m.Reason, Forgot: true})
-	}
-}
-
 // sweep looks at what has been open for long.
 func (s *server) sweep(env *protocol.Env[store.Message]) {
 	if s.term > 0 {
@@ -332,18 +282,14 @@ func (s *server) sweep(env *protocol.Env[store.Message]) {
 func (s *server) trips(n int) time.Duration { return time.Duration(n) * s.cfg.RoundTrip }
 
 func (s *server) onStatus(env *protocol.Env[store.Message], m store.StatusQuery) {
-	s.group.Receive(env, protocol.App, smr.StatusQuery{})
-	st := store.ServerStatus{
-		Ref: m.Ref, Site: s.place.Site, Shard: s.place.Index, Epoch: s.cfg.Epoch, Admitted: s.status.Ready(),
-		Refused: s.refused, Txns: len(s.state.ends.ends) + len(s.state.parts), Locks: len(s.state.locks),
-		Old: s.state.ends.old, Undecided: len(s.state.parts), Reservations: s.reserving.Len(),
-		Waiting: s.reserving.waits,
-	}
+	st := s.group.Status(env, m.Ref)
+	st.Txns, st.Locks = len(s.state.ends.ends)+len(s.state.parts), len(s.state.locks)
+	st.Old, st.Undecided = s.state.ends.old, len(s.state.parts)
+	st.Reservations, st.Waiting = s.reserving.Len(), s.reserving.waits
 	if s.cfg.ByArrival {
 		order := s.ordering.Status()
 		st.Order = &order
 	}
-	kit.Standing(&st, s.group)
 	clock := s.clocks.status()
 	clock.Leads, clock.Ceiling = s.term > 0, uint64(s.state.values.Ceiling(s.group.State(env)))
 	st.Clock = &clock

@@ -9,6 +9,8 @@ import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr/raft"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/kit"
+	"github.com/foresay/foresay/store/storedeploy"
 	"github.com/foresay/foresay/store/storetest"
 )
 
@@ -21,7 +23,7 @@ type alone struct {
 
 func newAlone(t *testing.T) *alone {
 	t.Helper()
-	layout := storetest.Layout(3, 1)
+	layout := storedeploy.Layout(3, 1)
 	s, err := newServer(store.Config{ID: layout.Sites[0].Shards[0], Layout: layout}, fastMode)
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +45,7 @@ func (a *alone) call(do func(*protocol.Env[store.Message])) (said []store.Messag
 		case protocol.KindDelete:
 			a.disk.Delete(e.Key)
 		case protocol.KindSend:
-			if _, ok := e.Msg.(grouped); !ok {
+			if _, ok := e.Msg.(kit.Grouped); !ok {
 				said = append(said, e.Msg)
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr/raft"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/storedeploy"
 	"github.com/foresay/foresay/store/storetest"
 )
 
@@ -80,7 +81,7 @@ func TestLeaderHearsOfReadersNowAndThen(t *testing.T) {
 
 // TestStaleAt: as of when an agent has the nearest members read.
 func TestStaleAt(t *testing.T) {
-	layout := storetest.Layout(3, 2)
+	layout := storedeploy.Layout(3, 2)
 	const now = 100 * time.Second
 	at := func(seconds float64) clock.Stamp { return clock.Stamp(seconds * float64(time.Second)) }
 	for _, tc := range []struct {
@@ -174,7 +175,7 @@ func TestStaleAt(t *testing.T) {
 // present; or as of the same timestamp, if the transaction has read before. If that cannot be, it
 // says so.
 func TestStaleGoesOnElsewhere(t *testing.T) {
-	layout := storetest.Layout(3, 1)
+	layout := storedeploy.Layout(3, 1)
 	const now = 100 * time.Second
 	for _, at := range []clock.Stamp{0, 80 * second} {
 		a, err := newAgent(store.Config{ID: 20, Layout: layout, RoundTrip: 100 * time.Millisecond}, basicMode)
@@ -220,7 +221,7 @@ func TestStaleGoesOnElsewhere(t *testing.T) {
 // TestSession: what a client wants to see that may be old is not from before what it has
 // written and read, and what it reads further is as of the same timestamp.
 func TestSession(t *testing.T) {
-	layout := storetest.Layout(3, 1)
+	layout := storedeploy.Layout(3, 1)
 	c, err := newClient(store.Config{ID: 200, Layout: layout}, basicMode)
 	if err != nil {
 		t.Fatal(err)

@@ -100,13 +100,13 @@ func (s *state) Load(keys protocol.Keys) {
 	s.reset()
 	for k, b := range keys.Scan([]byte(partsPart), []byte(partsPart+"\xff")) {
 		m := mustDecode(partLayout, b)
-		p := &part{id: partAt(k), coord: m.coord, ballot: m.ballot, recovered: m.recovered}
+		p := &part{id: parsePartKey(k), coord: m.coord, ballot: m.ballot, recovered: m.recovered}
 		s.parts[p.id] = p
 		s.locks.add(p.id.ID, p.ballot.footprint)
 	}
 	for k, b := range keys.Scan([]byte(recordPart), []byte(recordPart+"\xff")) {
 		r := mustDecode(recordLayout, b)
-		r.id = txnAt(k[1:])
+		r.id, _ = store.ParseTxnKey(len(recordPart), k)
 		s.records[r.id] = &r
 	}
 	s.ends.load(keys)
@@ -327,12 +327,12 @@ func (s *state) forget(st raft.State, id store.TxnID) {
 		return
 	}
 	delete(s.records, id)
-	st.Delete(txnKey(recordPart, id))
+	st.Delete(store.TxnKey(recordPart, id))
 	s.gone.put(st, id, *r.end)
 }
 
 func (s *state) write(st raft.State, r *txnRecord) {
-	st.Put(txnKey(recordPart, r.id), recordLayout.Encode(*r))
+	st.Put(store.TxnKey(recordPart, r.id), recordLayout.Encode(*r))
 }
 
 // union returns the shards, or keys, of both lists, in order and each once.
@@ -359,10 +359,11 @@ func newRemembering(part string, limit int) remembering {
 
 func (m *remembering) load(keys protocol.Keys) {
 	for k, b := range keys.Scan([]byte(m.part), []byte(m.part+"\xff")) {
-		m.ends[txnAt(k[1:])] = mustDecode(outcomeLayout, b)
+		id, _ := store.ParseTxnKey(len(m.part), k)
+		m.ends[id] = mustDecode(outcomeLayout, b)
 	}
 	if b, ok := keys.Get([]byte(oldPart + m.part)); ok {
-		m.old = binary.BigEndian.Uint64(b)
+		m.old = mustDecode(oldLayout, b)
 	}
 }
 
@@ -379,32 +380,28 @@ func (m *remembering) isOld(id store.TxnID) bool {
 
 func (m *remembering) put(st raft.State, id store.TxnID, o outcome) {
 	m.ends[id] = o
-	st.Put(txnKey(m.part, id), outcomeLayout.Encode(o))
+	st.Put(store.TxnKey(m.part, id), outcomeLayout.Encode(o))
 	if len(m.ends) <= m.limit {
 		return
 	}
 	for k := range st.Scan([]byte(m.part), []byte(m.part+"\xff")) {
-		first := txnAt(k[1:])
+		first, _ := store.ParseTxnKey(len(m.part), k)
 		delete(m.ends, first)
 		st.Delete(slices.Clone(k))
 		m.old = max(m.old, first.Time)
-		st.Put([]byte(oldPart+m.part), binary.BigEndian.AppendUint64(nil, m.old))
+		st.Put([]byte(oldPart+m.part), oldLayout.Encode(m.old))
 		return
 	}
 }
 
-func txnKey(part string, id store.TxnID) []byte {
-	b := binary.BigEndian.AppendUint64([]byte(part), id.Time)
-	return binary.BigEndian.AppendUint64(b, uint64(id.Client))
+func partKey(p partID) []byte {
+	return binary.BigEndian.AppendUint32(store.TxnKey(partsPart, p.ID), p.Step)
 }
 
-func txnAt(b []byte) store.TxnID {
-	return store.TxnID{Time: binary.BigEndian.Uint64(b), Client: store.ClientID(binary.BigEndian.Uint64(b[8:]))}
+func parsePartKey(k []byte) partID {
+	id, step := store.ParseTxnKey(len(partsPart), k)
+	return partID{id, binary.BigEndian.Uint32(step)}
 }
-
-func partKey(p partID) []byte { return binary.BigEndian.AppendUint32(txnKey(partsPart, p.ID), p.Step) }
-
-func partAt(k []byte) partID { return partID{txnAt(k[1:]), binary.BigEndian.Uint32(k[17:])} }
 
 type partContents struct {
 	coord     uint32
@@ -419,6 +416,9 @@ var partLayout = wirefmt.NewLayout("carousel: a part", func(c *wirefmt.Coder, m 
 })
 
 var latestLayout = wirefmt.NewLayout("carousel: the latest version", wirefmt.Uint[uint64])
+
+// oldLayout is that of the time up to which ends may be forgotten.
+var oldLayout = wirefmt.NewLayout("carousel: what is old", wirefmt.Uint[uint64])
 
 var outcomeLayout = wirefmt.NewLayout("carousel: an outcome", outcomeFields)
 

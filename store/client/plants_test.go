@@ -4,12 +4,42 @@ import (
 	"testing"
 
 	"github.com/foresay/foresay/internal/plant"
+	"github.com/foresay/foresay/sim"
+	"github.com/foresay/foresay/store/storetest/proof"
 )
 
-// TestPlants leaves out, in the source, what reads rest on that are guessed: the tests that are
-// named must notice.
-func TestPlants(t *testing.T) {
-	bugs := []plant.Bug{
+// TestPlants leaves out, in the source, what reads and commits rest on: the tests that are named
+// must notice.
+func TestPlants(t *testing.T) { plant.Catch(t, plants()) }
+
+// TestSeedsNotice plays the seeds that notice a bug: on a network that is slow, or in which sites
+// are away, or neither; watched or, for what shows in the history and at the servers, not.
+func TestSeedsNotice(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		faults sim.Faults
+		blind  bool
+	}{{"slow", sim.Slow, false}, {"slow-blind", sim.Slow, true}, {"well", 0, false}, {"well-blind", 0, true},
+		{"away-blind", sim.Partial | sim.OneWay, true}} {
+		t.Run(tc.name, func(t *testing.T) {
+			plant.Seeds(t, plants(), func(seed uint64) error {
+				return proof.Play(t, replicated("TestSeedsNotice"), seed, tc.faults, tc.blind)
+			})
+		})
+	}
+}
+
+func plants() []plant.Bug {
+	bugs := append(guessPlants(), rulePlants()...)
+	for i := range bugs {
+		bugs[i].Dir = "store/client"
+	}
+	return bugs
+}
+
+// guessPlants are those of what reads rest on that are guessed.
+func guessPlants() []plant.Bug {
+	return []plant.Bug{
 		{
 			Name: "hooks run with the lock that reads need", Test: "TestHooksHaveNoLock",
 			Old: "\tv.mu.Unlock()\n\ttell()\n\tv.mu.Lock()\n",
@@ -53,8 +83,75 @@ func TestPlants(t *testing.T) {
 			Old: "\t\tif d.Version.IsZero() {\n", New: "\t\tif d.Version.IsZero() || MUTANT {\n",
 		},
 	}
-	for i := range bugs {
-		bugs[i].Dir = "store/client"
+}
+
+// rulePlants are those of what a client does for its users, whatever the protocol.
+func rulePlants() []plant.Bug {
+	instead := func(call, was, is string) string {
+		return "said := " + call + "\n\tif MUTANT && said.Outcome.Verdict == store." + was + " {\n\t\t" + is + "\n\t}\n"
 	}
-	plant.Catch(t, bugs)
+	const (
+		sent     = "a.sites.Commit(ctx, Submission{Reads: reads, Writes: writes})"
+		made     = "a.performCommit(ctx, reads, writes)"
+		answered = "a.commit(ctx, out.reads, out.writes)"
+	)
+	return []plant.Bug{
+		{
+			Name: "a guess is right if its value is, whatever its version", Test: "TestSeedsNotice/slow/2",
+			Old: "\treturn ok && ok2 && v.Version == w.Version\n",
+			New: "\treturn ok && ok2 && (v.Version == w.Version || MUTANT && v.Present == w.Present &&\n" +
+				"\t\tstring(v.Bytes) == string(w.Bytes))\n",
+		},
+		{
+			Name: "the commit leaves before the quorum has answered", Test: "TestSeedsNotice/well/1",
+			Old: "\t\tguess.Store(&first.Value)\n\t\ta.Predict(first.Value)\n\t})\n\tread.done(got, err)\n",
+			New: "\t\tguess.Store(&first.Value)\n\t\tif MUTANT {\n\t\t\ta.Finish(first.Value, nil)\n\t\t\treturn\n" +
+				"\t\t}\n\t\ta.Predict(first.Value)\n\t})\n\tif MUTANT && guess.Load() != nil {\n\t\treturn\n\t}\n" +
+				"\tread.done(got, err)\n",
+		},
+		{
+			Name: "a commit without an answer is sent again, as another transaction", Test: "TestSeedsNotice/away-blind/1",
+			Old: "\t\treturn " + sent + "\n",
+			New: "\t\t" + instead(sent, "Unknown",
+				"again := a.client.cfg.Backend.Begin(Beginning{Priority: said.Txn.Priority})\n"+
+					"\t\tdefer again.End()\n\t\treturn again.Commit(ctx, Submission{Reads: reads, Writes: writes})") +
+				"\t\treturn said\n",
+		},
+		{
+			Name: "what only reads is not validated", Test: "TestSeedsNotice/slow-blind/4",
+			Old: "\tif len(writes) == 0 && len(reads) == 1 && !a.inTask && a.reads.isSettled(reads[0]) {\n",
+			New: "\tif len(writes) == 0 && (MUTANT || len(reads) == 1 && !a.inTask && a.reads.isSettled(reads[0])) {\n",
+		},
+		{
+			Name: "what discarded runs wrote is committed", Test: "TestSeedsNotice/slow/1",
+			Old: "\treturn tx.write(func() { tx.buffer.Put(store.Key(key), append([]byte{}, value...)) })\n",
+			New: "\tif MUTANT {\n\t\ttx.attempt.reads.mu.Lock()\n" +
+				"\t\ttx.attempt.reads.leaked.Put(store.Key(key), append([]byte{}, value...))\n" +
+				"\t\ttx.attempt.reads.mu.Unlock()\n\t}\n" +
+				"\treturn tx.write(func() { tx.buffer.Put(store.Key(key), append([]byte{}, value...)) })\n",
+			Also: []plant.Edit{{
+				Old: "\tmu      sync.Mutex\n\tsettled map[store.Read]bool",
+				New: "\tmu      sync.Mutex\n\tleaked  store.Buffer\n\tsettled map[store.Read]bool",
+			}, {
+				Old: "\treads, writes = tx.buffer.Accesses()\n\treturn slices.Clone(reads)",
+				New: "\treads, writes = tx.buffer.Accesses()\n\tif MUTANT && len(writes) > 0 {\n" +
+					"\t\ttx.attempt.reads.mu.Lock()\n\t\tdefer tx.attempt.reads.mu.Unlock()\n" +
+					"\t\t_, writes = tx.attempt.reads.leaked.Accesses()\n\t}\n\treturn slices.Clone(reads)",
+			}},
+		},
+		{
+			Name: "an aborted attempt is said to be committed", Test: "TestSeedsNotice/well-blind/1",
+			Old: "\treturn out, " + answered + ", nil\n",
+			New: "\t" + instead(answered, "Aborted", "said.Outcome.Verdict = store.Committed") + "\treturn out, said, nil\n",
+		},
+		{
+			Name: "a read of one key needs no validation, whatever sites say", Test: "TestSeedsNotice/slow/20",
+			Old: "\tif !a.Settled {\n", New: "\tif !a.Settled && !MUTANT {\n",
+		},
+		{
+			Name: "an attempt without an answer is taken for aborted, and made again", Test: "TestSeedsNotice/away-blind/1",
+			Old: "\treturn " + made + "\n",
+			New: "\t" + instead(made, "Unknown", "said.Outcome.Verdict = store.Aborted") + "\treturn said\n",
+		},
+	}
 }

@@ -34,10 +34,6 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// TestProofNotices breaks the client's rules: what it does for its users is the same with any
-// protocol.
-func TestProofNotices(t *testing.T) { proof.Notices(t, replicated("TestProofNotices")) }
-
 func replicated(test string) proof.Subject {
 	return proof.Subject{Protocol: replicatedcommit.Protocol(), Test: "./store/client -run " + test + "/replicatedcommit"}
 }

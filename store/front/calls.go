@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"io"
+	"maps"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -36,14 +38,17 @@ type callStream struct {
 	foreign error // for all calls; nil: the client is of this store
 
 	mu      sync.Mutex
-	waiting map[uint64]func(any, error) // by the gate's numbers: what ends the observation of the call
+	refs    map[uint64]bool // calls that wait in the server's table
 	answers []*pb.Answer
 }
+
+// canceled is what ends a call in place of the gate's answer when its stream has ended.
+type canceled struct{}
 
 // Calls implements the service.
 func (s *Server) Calls(stream pb.Store_CallsServer) error {
 	c := &callStream{server: s, stream: stream, foreign: s.checkCluster(stream.Context()),
-		open: make(chan struct{}, maxOpen), wake: make(chan struct{}, 1), waiting: map[uint64]func(any, error){}}
+		open: make(chan struct{}, maxOpen), wake: make(chan struct{}, 1), refs: map[uint64]bool{}}
 	read := make(chan error, 1)
 	go func() { read <- c.read() }() // only the return of this function ends the stream, and with it the reading
 	err := c.send(read)
@@ -104,7 +109,7 @@ func (c *callStream) begin(call *pb.Call) {
 		c.answer(number, resp, err, end)
 	})
 	c.mu.Lock()
-	c.waiting[ref] = end
+	c.refs[ref] = true
 	c.mu.Unlock()
 	if err := s.Deliver(c.stream.Context(), msg(ref)); err != nil && s.waiting.Forget(ref) {
 		c.forget(ref)
@@ -115,7 +120,7 @@ func (c *callStream) begin(call *pb.Call) {
 func (c *callStream) forget(ref uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.waiting, ref)
+	delete(c.refs, ref)
 }
 
 // answer has a call's answer sent. It does not wait.
@@ -190,23 +195,21 @@ func (c *callStream) take() (batch []*pb.Answer, left int) {
 		<-c.open
 	}
 	batch, c.answers = c.answers[:n:n], c.answers[n:]
-	return batch, len(c.waiting)
+	return batch, len(c.refs)
 }
 
 // cancel takes back what nobody waits for any more: else the gate would have it for some time, and
 // answer nobody.
 func (c *callStream) cancel() {
 	c.mu.Lock()
-	waiting := c.waiting
-	c.waiting = map[uint64]func(any, error){}
+	refs := slices.Collect(maps.Keys(c.refs))
 	c.mu.Unlock()
 	brief, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	for ref, end := range waiting {
-		if !c.server.waiting.Forget(ref) {
-			continue // the answer is on its way
+	for _, ref := range refs {
+		if !c.server.waiting.Answer(ref, canceled{}) {
+			continue // the gate's answer is on its way
 		}
-		end(nil, status.Error(codes.Canceled, "the client has ended the stream"))
 		_ = c.server.Deliver(brief, gate.Cancel{Ref: ref}) // see above; nothing else depends on it
 	}
 }

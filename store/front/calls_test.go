@@ -171,7 +171,7 @@ func TestStreamsBreak(t *testing.T) {
 // that it has little to do when it goes on.
 func TestSilentMachine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var taken, cancelled atomic.Int64
+		var taken, cancelled, ended atomic.Int64
 		silent := newSite(t, func(msg store.Message) store.Message {
 			switch msg.(type) {
 			case gate.Cancel:
@@ -181,6 +181,13 @@ func TestSilentMachine(t *testing.T) {
 			}
 			return nil
 		})
+		silent.Observe = func(string) func(any, error) {
+			return func(_ any, err error) {
+				if status.Code(err) == codes.Canceled {
+					ended.Add(1)
+				}
+			}
+		}
 		all := []*site{newSite(t, agree(nil)), newSite(t, agree(nil)), silent}
 		conn := sites(t, all...)
 		const each, seconds = 100, 60
@@ -202,6 +209,9 @@ func TestSilentMachine(t *testing.T) {
 		synctest.Wait()
 		if taken.Load() != cancelled.Load() {
 			t.Errorf("of %d calls %d are taken back when the client has gone", taken.Load(), cancelled.Load())
+		}
+		if ended.Load() != cancelled.Load() {
+			t.Errorf("%d calls are taken back, %d end as canceled", cancelled.Load(), ended.Load())
 		}
 		for _, s := range all {
 			s.stop(t)

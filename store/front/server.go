@@ -109,6 +109,8 @@ func response(m store.Message) (proto.Message, error) {
 			code = codes.Unavailable
 		}
 		return nil, status.Error(code, m.Detail)
+	case canceled:
+		return nil, status.Error(codes.Canceled, "the client has ended the stream")
 	}
 	return nil, status.Errorf(codes.Internal, "the gate's answer is a %T", m)
 }

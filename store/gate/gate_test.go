@@ -11,6 +11,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/storedeploy"
 )
 
 // bench calls a gate by hand.
@@ -20,23 +21,8 @@ type bench struct {
 	env  *protocol.Env[store.Message]
 }
 
-// layout has as many sites and shards; the nodes of site i are 10(i+1), its coordinator, and those
-// that follow.
-func layout(sites, shards int) store.Layout {
-	var l store.Layout
-	for i := range sites {
-		base := protocol.ID(10 * (i + 1))
-		s := store.Site{Name: string(rune('a' + i)), Coordinators: []protocol.ID{base}}
-		for j := range shards {
-			s.Shards = append(s.Shards, base+1+protocol.ID(j))
-		}
-		l.Sites = append(l.Sites, s)
-	}
-	return l
-}
-
 func newBench(t *testing.T, maxWaiting int) *bench {
-	g, err := New(store.Config{ID: 99, Layout: layout(3, 2), MaxWaiting: maxWaiting}, 0)
+	g, err := New(store.Config{ID: 99, Layout: storedeploy.Layout(3, 2), MaxWaiting: maxWaiting}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,19 +178,19 @@ func TestNobodyAnswers(t *testing.T) {
 }
 
 func TestConfig(t *testing.T) {
-	fenced := layout(3, 2)
+	fenced := storedeploy.Layout(3, 2)
 	fenced.Sites[1].Fenced = true
 	for _, tc := range []struct {
 		cfg  store.Config
 		site int
 		want string
 	}{
-		{store.Config{ID: 11, Layout: layout(3, 2)}, 0, "another node"},
-		{store.Config{ID: 10, Layout: layout(3, 2)}, 0, "another node"},
-		{store.Config{ID: 99, Layout: layout(3, 2)}, 3, "does not take part"},
-		{store.Config{ID: 99, Layout: layout(3, 2)}, -1, "does not take part"},
+		{store.Config{ID: 11, Layout: storedeploy.Layout(3, 2)}, 0, "another node"},
+		{store.Config{ID: 10, Layout: storedeploy.Layout(3, 2)}, 0, "another node"},
+		{store.Config{ID: 99, Layout: storedeploy.Layout(3, 2)}, 3, "does not take part"},
+		{store.Config{ID: 99, Layout: storedeploy.Layout(3, 2)}, -1, "does not take part"},
 		{store.Config{ID: 99, Layout: fenced}, 1, "does not take part"},
-		{store.Config{Layout: layout(3, 2)}, 0, "ID is 0"},
+		{store.Config{Layout: storedeploy.Layout(3, 2)}, 0, "ID is 0"},
 	} {
 		if _, err := New(tc.cfg, tc.site); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("New(%+v, %d) returned %v, want an error with %q", tc.cfg.ID, tc.site, err, tc.want)

@@ -367,7 +367,8 @@ func TestNear(t *testing.T) {
 // who takes a transaction over; a site that was silent is not home until it answers.
 func TestNearest(t *testing.T) {
 	b := newBook(t)
-	c, err := NewNearestCalls[*ownGet, *ownSubmit](b.cfg)
+	c, _, err := NewNearestCalls("own", b.cfg, func() *ownGet { return new(ownGet) },
+		func() *ownSubmit { return new(ownSubmit) })
 	if err != nil {
 		t.Fatal(err)
 	}

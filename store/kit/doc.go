@@ -1,7 +1,7 @@
-// Package kit is what the protocols of package store share: the books of a client's node, what a
-// server reserves for older transactions and holds until its time, and how a [store.Protocol] has
-// its nodes. A protocol decides which sites it asks, when it asks again, and what their answers
-// mean.
+// Package kit is what the protocols of package store share: the books of a client's node, a server
+// as a member of its shard's Raft group, the values on its disk, what it reserves for older
+// transactions and holds until its time, and how a [store.Protocol] has its nodes. A protocol
+// decides which sites it asks, when it asks again, and what their answers mean.
 package kit
 
 import (
@@ -47,4 +47,32 @@ func FixedSites(name string, cfg store.Config) (store.Config, error) {
 		return cfg, fmt.Errorf("%s: Config.Layout: a site is fenced, or in the place of another one (see FixedSites)", name)
 	}
 	return cfg, nil
+}
+
+// ServerConfig is FixedSites for the server of a shard, and returns its place.
+func ServerConfig(name string, cfg store.Config) (store.Config, store.Place, error) {
+	cfg, err := FixedSites(name, cfg)
+	if err != nil {
+		return cfg, store.Place{}, err
+	}
+	shards, _ := cfg.Layout.Places()
+	p, ok := shards[cfg.ID]
+	if !ok {
+		return cfg, p, fmt.Errorf("%s: Config.ID: %d is no shard of the layout", name, cfg.ID)
+	}
+	return cfg, p, nil
+}
+
+// CoordinatorConfig is FixedSites for a coordinator, and returns its place.
+func CoordinatorConfig(name string, cfg store.Config) (store.Config, store.Place, error) {
+	cfg, err := FixedSites(name, cfg)
+	if err != nil {
+		return cfg, store.Place{}, err
+	}
+	_, coordinators := cfg.Layout.Places()
+	p, ok := coordinators[cfg.ID]
+	if !ok {
+		return cfg, p, fmt.Errorf("%s: Config.ID: %d is no coordinator of the layout", name, cfg.ID)
+	}
+	return cfg, p, nil
 }

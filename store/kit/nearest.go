@@ -1,6 +1,7 @@
 package kit
 
 import (
+	"fmt"
 	"strconv"
 	"time"
 
@@ -12,6 +13,9 @@ import (
 // one, or that of the next site if it does not answer.
 type NearestCalls[G interface{ get() *Get }, S interface{ submit() *Submit }] struct {
 	Calls[G, S]
+	newGet    func() G
+	newSubmit func() S
+
 	near  Near
 	first int // the site that is home as long as nobody is known to be near
 
@@ -19,15 +23,20 @@ type NearestCalls[G interface{ get() *Get }, S interface{ submit() *Submit }] st
 	looked  time.Duration
 }
 
-// NewNearestCalls is NewCalls for these.
-func NewNearestCalls[G interface{ get() *Get }, S interface{ submit() *Submit }](cfg store.Config) (
-	NearestCalls[G, S], error,
-) {
+// NewNearestCalls returns the books of a client of a protocol with FixedSites, with the makers of
+// what it keeps, and the configuration with its defaults. The error names the protocol and the
+// field of the configuration that is wrong.
+func NewNearestCalls[G interface{ get() *Get }, S interface{ submit() *Submit }](
+	name string, cfg store.Config, newGet func() G, newSubmit func() S,
+) (out NearestCalls[G, S], _ store.Config, err error) {
+	if cfg, err = FixedSites(name, cfg); err != nil {
+		return out, cfg, err
+	}
 	calls, err := NewCalls[G, S](cfg)
 	if err != nil {
-		return NearestCalls[G, S]{}, err
+		return out, cfg, fmt.Errorf("%s: %w", name, err)
 	}
-	return NearestCalls[G, S]{Calls: calls, near: NewNear(cfg.Layout)}, nil
+	return NearestCalls[G, S]{Calls: calls, newGet: newGet, newSubmit: newSubmit, near: NewNear(cfg.Layout)}, cfg, nil
 }
 
 // Patience implements store.ClientNode: a commit is two decisions of groups, one after the other
@@ -87,10 +96,25 @@ func (c *NearestCalls[G, S]) Found(env *protocol.Env[store.Message], from protoc
 	return true
 }
 
-// Receive takes what ends a call: a decision, word that nobody waits any more, and that a site has
-// no room, as another one may have it.
+// Receive takes what an application asks: a read, a transaction and its outcome, which the
+// coordinator of the nearest site has to say. And it takes what ends a call: a decision, word that
+// nobody waits any more, and that a site has no room, as another one may have it.
 func (c *NearestCalls[G, S]) Receive(env *protocol.Env[store.Message], from protocol.ID, msg store.Message) {
 	switch m := msg.(type) {
+	case store.Get:
+		if own := c.newGet(); c.AddGet(env, m, own) {
+			c.Read(env, own)
+		}
+	case store.Submit:
+		if own := c.newSubmit(); c.AddSubmit(env, m, own) {
+			own.submit().Site = c.Home()
+			c.Send(env, own)
+		}
+	case store.Query:
+		if own := c.newSubmit(); c.AddQuery(env, m, own) {
+			own.submit().Site = c.Home()
+			c.Send(env, own)
+		}
 	case store.Decided:
 		c.decided(env, from, m)
 	case store.Cancel:

@@ -104,11 +104,9 @@ func (c *calls) next(shard uint32, than protocol.ID) {
 	if c.leaders[shard] != than {
 		return
 	}
-	servers := members(c.layout, int(shard))
-	for i, m := range servers {
-		if m.ID == than {
-			c.leaders[shard] = servers[(i+1)%len(servers)].ID
-		}
+	servers := c.layout.ServersOf(int(shard))
+	if i := slices.Index(servers, than); i >= 0 {
+		c.leaders[shard] = servers[(i+1)%len(servers)]
 	}
 }
 
@@ -159,8 +157,7 @@ func (c *calls) onElsewhere(env *protocol.Env[store.Message], from protocol.ID, 
 	if k == nil || k.to != from {
 		return
 	}
-	p := c.layout.SitesOf(int(k.shard))
-	known := slices.ContainsFunc(p, func(site int) bool { return c.layout.Sites[site].Shards[k.shard] == m.Leader })
+	known := slices.Contains(c.layout.ServersOf(int(k.shard)), m.Leader)
 	k.answered, k.nobody = true, m.Leader == 0
 	if from == k.silent {
 		k.wasSilent(0)
@@ -183,9 +180,7 @@ func (c *calls) onWaits(env *protocol.Env[store.Message], from protocol.ID, m to
 // onTold takes an answer, once.
 func (c *calls) onTold(env *protocol.Env[store.Message], from protocol.ID, m told) (k *call, ok bool) {
 	k = c.calls[m.Ref]
-	if k == nil || !slices.ContainsFunc(c.layout.SitesOf(int(k.shard)), func(site int) bool {
-		return c.layout.Sites[site].Shards[k.shard] == from
-	}) {
+	if k == nil || !slices.Contains(c.layout.ServersOf(int(k.shard)), from) {
 		return nil, false
 	}
 	c.leaders[k.shard] = from

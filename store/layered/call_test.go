@@ -7,14 +7,14 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
-	"github.com/foresay/foresay/store/storetest"
+	"github.com/foresay/foresay/store/storedeploy"
 )
 
 // calling returns the servers of a shard, and what has a coordinator call the first of them.
 func calling(t *testing.T) (servers []protocol.ID, begin func(seed uint64) (*coordinator, *protocol.Env[store.Message],
 	uint64)) {
 	t.Helper()
-	layout := storetest.Layout(3, 1)
+	layout := storedeploy.Layout(3, 1)
 	for _, s := range layout.Sites {
 		servers = append(servers, s.Shards[0])
 	}

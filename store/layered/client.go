@@ -1,8 +1,6 @@
 package layered
 
 import (
-	"fmt"
-
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/kit"
@@ -27,39 +25,21 @@ type submit struct{ kit.Submit }
 
 // newClient returns a client. The error names the field of the configuration that is wrong.
 func newClient(cfg store.Config) (*client, error) {
-	cfg, err := kit.FixedSites("layered", cfg)
+	calls, cfg, err := kit.NewNearestCalls("layered", cfg, func() *get { return new(get) },
+		func() *submit { return new(submit) })
 	if err != nil {
 		return nil, err
-	}
-	calls, err := kit.NewNearestCalls[*get, *submit](cfg)
-	if err != nil {
-		return nil, fmt.Errorf("layered: %w", err)
 	}
 	return &client{NearestCalls: calls, cfg: cfg}, nil
 }
 
 // Receive implements protocol.Node.
 func (c *client) Receive(env *protocol.Env[store.Message], from protocol.ID, msg store.Message) {
-	switch m := msg.(type) {
-	case store.Get:
-		if g := new(get); c.AddGet(env, m, g) {
-			c.Read(env, g)
-		}
-	case store.Submit:
-		if s := new(submit); c.AddSubmit(env, m, s) {
-			s.Site = c.Home()
-			c.Send(env, s)
-		}
-	case store.Query:
-		if s := new(submit); c.AddQuery(env, m, s) {
-			s.Site = c.Home()
-			c.Send(env, s)
-		}
-	case store.ReadReply:
+	if m, ok := msg.(store.ReadReply); ok {
 		c.onReadReply(env, from, m)
-	default:
-		c.NearestCalls.Receive(env, from, msg)
+		return
 	}
+	c.NearestCalls.Receive(env, from, msg)
 }
 
 func (c *client) onReadReply(env *protocol.Env[store.Message], from protocol.ID, m store.ReadReply) {

@@ -31,14 +31,9 @@ type entry struct {
 // newCoordinator returns a coordinator. The error names the field of the configuration that is
 // wrong.
 func newCoordinator(cfg store.Config) (*coordinator, error) {
-	cfg, err := kit.FixedSites("layered", cfg)
+	cfg, p, err := kit.CoordinatorConfig("layered", cfg)
 	if err != nil {
 		return nil, err
-	}
-	_, coordinators := cfg.Layout.Places()
-	p, ok := coordinators[cfg.ID]
-	if !ok {
-		return nil, fmt.Errorf("layered: Config.ID: %d is no coordinator of the layout", cfg.ID)
 	}
 	return &coordinator{cfg: cfg, entries: map[store.TxnID]*entry{}, calls: newCalls(cfg, p.Site, format())}, nil
 }

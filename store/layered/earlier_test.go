@@ -12,7 +12,8 @@ import (
 	"github.com/foresay/foresay/smr/raft"
 	"github.com/foresay/foresay/smr/smrtest"
 	"github.com/foresay/foresay/store"
-	"github.com/foresay/foresay/store/storetest"
+	"github.com/foresay/foresay/store/kit"
+	"github.com/foresay/foresay/store/storedeploy"
 )
 
 // inMemory is a state machine without a state.
@@ -29,7 +30,7 @@ func (inMemory) Restore(io.Reader) error { return nil }
 // TestEarlierDisk starts a server on the disk of an earlier version of the program, whose groups
 // were those of package smr. The server must not take it for an empty one.
 func TestEarlierDisk(t *testing.T) {
-	layout := storetest.Layout(3, 1)
+	layout := storedeploy.Layout(3, 1)
 	id := layout.Sites[0].Shards[0]
 	replica, err := raft.Protocol().NewReplica(smr.ReplicaConfig{ID: id, Members: []smr.Member{{ID: id}}, Leader: id,
 		Machine: inMemory{}})
@@ -58,7 +59,7 @@ func TestEarlierDisk(t *testing.T) {
 	}
 	var log []protocol.Record[store.Message]
 	for _, r := range disk.Log {
-		log = append(log, protocol.Record[store.Message]{Index: r.Index, Msg: grouped{0, r.Msg}})
+		log = append(log, protocol.Record[store.Message]{Index: r.Index, Msg: grouped{kit.Grouped{Msg: r.Msg}, 0}})
 	}
 
 	s, err := newServer(store.Config{ID: id, Layout: layout}, 0)

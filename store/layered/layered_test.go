@@ -29,7 +29,7 @@ func subject() storetest.Subject {
 			return func(yield func(store.Key, store.Value) bool) {
 				for k := range state.Scan([]byte(valuePrefix), []byte{valuePrefix[0] + 1}) {
 					key := store.Key(k[len(valuePrefix):])
-					if !yield(key, s.shard.value(state, key)) {
+					if !yield(key, values.At(state, key)) {
 						return
 					}
 				}

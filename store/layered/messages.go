@@ -5,16 +5,15 @@ import (
 
 	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/protocol"
-	"github.com/foresay/foresay/smr"
-	"github.com/foresay/foresay/smr/raft"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/kit"
 )
 
 type (
 	// grouped is what the members of a shard's group say to each other, and their records.
 	grouped struct {
+		kit.Grouped
 		Shard uint32
-		Msg   smr.Message
 	}
 
 	// ask has the group of a shard carry out a command. It goes to the server that is taken for the
@@ -63,22 +62,10 @@ type wound struct {
 
 // format is that of messages and, from tag 32 on, of commands.
 func format() *wirefmt.Format[store.Message] {
-	inner := raft.Protocol().Codec
+	inner := kit.GroupedFields()
 	group := wirefmt.NewKind[store.Message](16, func(c *wirefmt.Coder, m *grouped) {
 		wirefmt.Uint32(c, &m.Shard)
-		var b []byte
-		var err error
-		if !c.Reading() {
-			if b, err = inner.Append(nil, m.Msg); err != nil {
-				c.Failf("%v", err)
-			}
-		}
-		wirefmt.View(c, &b)
-		if c.Reading() {
-			if m.Msg, err = inner.Decode(b); err != nil {
-				c.Failf("%v", err)
-			}
-		}
+		inner(c, &m.Grouped)
 	})
 	finish := wirefmt.NewKind[store.Message](17, func(c *wirefmt.Coder, m *finish) {
 		store.VersionFields(c, &m.ID)

@@ -8,32 +8,17 @@ import (
 	"github.com/foresay/foresay/internal/wirefmt/wiretest"
 	"github.com/foresay/foresay/smr/kit"
 	"github.com/foresay/foresay/store"
+	storekit "github.com/foresay/foresay/store/kit"
+	"github.com/foresay/foresay/store/storetest"
 )
 
-// messages are of all kinds that are encoded.
+// messages are of all kinds of the protocol's own that are encoded.
 func messages() []store.Message {
 	id, shards := store.TxnID{Time: 1 << 42, Client: 7}, []uint32{0, 1}
 	txn := store.Txn{ID: id, Priority: store.Priority{Began: 5, Client: 6}, Reads: []store.Read{{Key: "k"}},
 		Writes: []store.Write{{Key: "l", Bytes: []byte("x")}}}
 	return []store.Message{
-		store.ReadRequest{Ref: 1, Key: "k", Priority: txn.Priority},
-		store.ReadReply{Ref: 1, Value: store.Value{Version: id, Present: true, Bytes: []byte("x")}, Hint: 9},
-		store.ReadReply{Ref: 1, Led: true},
-		store.CommitRequest{Txn: txn, Recover: true}, store.CommitRequest{Txn: txn, Serializable: true},
-		store.DeclareRequest{ID: id, Reads: []store.Key{"k"}, Serializable: true},
-		store.DeclareRequest{ID: id, Reads: []store.Key{"k"}, MaxAge: 5, NotBefore: 3, At: 4},
-		store.DeclareRequest{ID: id, Reads: []store.Key{"k"}, Step: 2}, store.DeclareReply{ID: id, Step: 2},
-		store.DeclareRequest{ID: id, Reads: []store.Key{"k"}, Priority: store.Priority{Began: 5, Client: 6}},
-		store.Decided{ID: id, Verdict: store.Committed, Held: 7},
-		store.Decided{ID: id, Current: []store.Current{{Key: "k", Locked: true}}},
-		store.DeclareReply{ID: id, At: 4, Age: 3}, store.Decided{ID: id, Verdict: store.Committed, Version: id, Fast: true},
-		store.SiteVote{ID: id, Shards: shards, Yes: true},
-		store.Decided{ID: id, Verdict: store.Committed}, store.Busy{ID: id},
-		store.DeclareRequest{ID: id, Reads: []store.Key{"k"}, Writes: []store.Key{"l"}},
-		store.AbandonRequest{ID: id},
-		store.DeclareReply{ID: id, Values: []store.Held{{Value: store.Value{Version: id, Present: true}, Site: 2},
-			{Large: true}}},
-		grouped{Shard: 1, Msg: kit.OpenRequest{Nonce: 3}}, finish{ID: id, Shards: shards},
+		grouped{Shard: 1, Grouped: storekit.Grouped{Msg: kit.OpenRequest{Nonce: 3}}}, finish{ID: id, Shards: shards},
 		wound{ID: id, Shards: shards}, giveUp{ID: id}, told{Ref: 1, Result: result{State: waiting}},
 		prepare{Txn: txn, Shards: shards, Only: true}, prepare{Txn: txn, Shards: shards, Waits: true},
 		decide{ID: id, Shards: shards, Commit: true, Anchor: true,
@@ -44,7 +29,7 @@ func messages() []store.Message {
 	}
 }
 
-func TestCodec(t *testing.T) { wiretest.Codec(t, format(), 0, messages()) }
+func TestCodec(t *testing.T) { wiretest.Codec(t, storetest.Own(format()), 0, messages()) }
 
 func FuzzCodec(f *testing.F) { wiretest.Fuzz(f, format(), messages()) }
 

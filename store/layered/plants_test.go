@@ -12,8 +12,8 @@ func plants() []plant.Bug {
 	bugs := []plant.Bug{
 		{
 			Name: "reads are not validated", Test: "TestSeedsNotice/1", Tests: []string{"TestPrograms/bank"},
-			Old: "\t\tif s.value(state, r.Key).Version != r.Version {\n",
-			New: "\t\tif s.value(state, r.Key).Version != r.Version && !MUTANT {\n",
+			Old: "\t\tif values.At(state, r.Key).Version != r.Version {\n",
+			New: "\t\tif values.At(state, r.Key).Version != r.Version && !MUTANT {\n",
 		},
 		{
 			Name: "what was read is not locked", Test: "TestSeedsNotice/1",
@@ -26,8 +26,8 @@ func plants() []plant.Bug {
 		},
 		{
 			Name: "a version may be below the one that it replaces", Test: "TestSeedsNotice/1",
-			Old: "\t\tif !t.id.After(s.value(state, w.Key).Version) {\n",
-			New: "\t\tif !t.id.After(s.value(state, w.Key).Version) && !MUTANT {\n",
+			Old: "\t\tif !t.id.After(values.At(state, w.Key).Version) {\n",
+			New: "\t\tif !t.id.After(values.At(state, w.Key).Version) && !MUTANT {\n",
 		},
 		{
 			Name: "a shard that was told to abort may vote yes later", Test: "TestShard",
@@ -211,6 +211,10 @@ func plants() []plant.Bug {
 			New: "\t\tfor _, q := range s.late[w.id] {\n\t\t\tif MUTANT {\n\t\t\t\tbreak\n\t\t\t}\n",
 		},
 		{
+			Name: "who has waited is taken to be left before its coordinator can end it", Test: "TestWaitIsNoSilence",
+			Old: "\t\tdelete(s.first, w.id)", New: "\t\tif !MUTANT {\n\t\t\tdelete(s.first, w.id)\n\t\t}",
+		},
+		{
 			Name: "who waits does not once others are gone", Test: "TestQueue",
 			Old: "\t\tt.locked, s.freed = false, true\n", New: "\t\tt.locked, s.freed = false, !MUTANT\n",
 		},
@@ -224,8 +228,8 @@ func plants() []plant.Bug {
 		},
 		{
 			Name: "who does not wait any more waits again after a restart", Test: "TestQueue",
-			Old: "\tstate.Delete(txnKey(waitPrefix, t.id))\n",
-			New: "\tif !MUTANT {\n\t\tstate.Delete(txnKey(waitPrefix, t.id))\n\t}\n",
+			Old: "\tstate.Delete(store.TxnKey(waitPrefix, t.id))\n",
+			New: "\tif !MUTANT {\n\t\tstate.Delete(store.TxnKey(waitPrefix, t.id))\n\t}\n",
 		},
 		{
 			Name: "one that is aborted while it waits is voted for later", Test: "TestQueue",
@@ -240,8 +244,13 @@ func plants() []plant.Bug {
 				"\t\treturn s.end(state, open, false, store.Locked), nil\n\t}\n\tif t == nil {\n",
 		},
 		{
-			Name: "what an earlier version has refused waits", Test: "TestQueue",
-			Old: "\tcase !m.Waits:\n", New: "\tcase !m.Waits && !MUTANT:\n",
+			Name: "what an earlier version has refused has another reason", Test: "TestShard",
+			Old: "\tif !m.Waits {\n", New: "\tif !m.Waits && !MUTANT {\n",
+		},
+		{
+			Name: "what an earlier version has refused is voted for", Test: "TestQueue",
+			Old: "; why != store.NoReason {\n\t\t\treturn s.end",
+			New: "; why != store.NoReason && !MUTANT {\n\t\t\treturn s.end",
 		},
 		{
 			Name: "the age of what an earlier version has prepared counts", Test: "TestQueue",

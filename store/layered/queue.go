@@ -94,13 +94,8 @@ func (s *shard) admit(state raft.State, t *txn) result {
 		return s.end(state, t, false, store.Locked)
 	case m.waits:
 		return result{State: waiting}
-	case t.only:
-		return s.end(state, t, true, store.NoReason)
 	}
-	t.state = prepared
-	s.lock(t)
-	s.keep(state, t)
-	return result{State: prepared}
+	return s.vote(state, t)
 }
 
 // enqueue has a transaction wait, if there is room.
@@ -111,14 +106,14 @@ func (s *shard) enqueue(state raft.State, t *txn) result {
 	t.state = waiting
 	at, _ := slices.BinarySearchFunc(s.queue, t, byAge)
 	s.queue = slices.Insert(s.queue, at, t)
-	state.Put(txnKey(waitPrefix, t.id), waitLayout.Encode(t))
+	state.Put(store.TxnKey(waitPrefix, t.id), waitLayout.Encode(t))
 	return result{State: waiting}
 }
 
 // dequeue ends the wait of a transaction.
 func (s *shard) dequeue(state raft.State, t *txn) {
 	s.queue = slices.DeleteFunc(s.queue, func(other *txn) bool { return other == t })
-	state.Delete(txnKey(waitPrefix, t.id))
+	state.Delete(store.TxnKey(waitPrefix, t.id))
 	s.freed = true
 }
 

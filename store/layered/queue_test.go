@@ -208,7 +208,7 @@ func TestQueueLeavesNothing(t *testing.T) {
 // is wounded long before anybody has waited for too long.
 func TestDeadlock(t *testing.T) {
 	w := newTown(t, 2) // y's shard is led at a, x's at b
-	for client := range w.clients {
+	for client := range w.Clients {
 		w.read(client, "x", false)
 		w.commit(client, nil, store.Write{Key: "x"}, store.Write{Key: "y"}) // its coordinator learns who leads
 	}
@@ -216,7 +216,7 @@ func TestDeadlock(t *testing.T) {
 	var older, younger deploy.Answer[store.Message]
 	both := []store.Write{{Key: "x", Bytes: []byte("1")}, {Key: "y", Bytes: []byte("1")}}
 	send := func(client int, began uint64, to *deploy.Answer[store.Message]) {
-		w.Call(w.clients[client], func(ref uint64) store.Message {
+		w.Call(w.Clients[client], func(ref uint64) store.Message {
 			return store.Submit{Ref: ref, Priority: store.Priority{Began: began, Client: 1}, Writes: both}
 		}, func(a deploy.Answer[store.Message]) { *to = a })
 	}
@@ -287,5 +287,36 @@ func TestDoneOfOneThatWaits(t *testing.T) {
 	}
 	if _, ok := leads.group.Leads(); !ok || len(leads.late) != 0 || len(leads.shard.queue) != 0 {
 		t.Errorf("leads %v; %d are asked about, %d wait", ok, len(leads.late), len(leads.shard.queue))
+	}
+}
+
+// TestWaitIsNoSilence: how long a transaction has waited does not count when its server finds that
+// its coordinator may be gone.
+func TestWaitIsNoSilence(t *testing.T) {
+	const trip, waited = 20 * time.Millisecond, 5
+	w := newTown(t, 2)
+	leads := w.Get(w.servers[0]).(*server)
+	ask := func(command any) {
+		b, err := leads.shard.format.Append(nil, command)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Deliver(leads.cfg.ID, ask{Ref: 1, Command: b})
+		w.pass(2 * trip)
+	}
+	holds, waits := aged(10, 10, "y"), aged(20, 20, "y")
+	ask(holds)
+	ask(waits) // nobody is at either
+	w.pass((waited - 2) * trip)
+	if len(leads.shard.queue) != 1 {
+		t.Fatal("nothing waits")
+	}
+	ask(ends(holds, false))
+	voted := w.Now()
+	if err := w.Await(time.Minute, func() bool { return len(leads.shard.open) == 0 }); err != nil {
+		t.Fatal(err)
+	}
+	if took := w.Now() - voted; took < 12*trip {
+		t.Errorf("it waits for %v, and is finished %v after the vote, want %v at least", waited*trip, took, 12*trip)
 	}
 }

@@ -32,7 +32,7 @@ func (s *server) onRead(env *protocol.Env[store.Message], from protocol.ID, m st
 }
 
 func (s *server) answer(env *protocol.Env[store.Message], from protocol.ID, m store.ReadRequest, leads bool) {
-	v := s.shard.value(s.group.State(env), m.Key)
+	v := values.At(s.group.State(env), m.Key)
 	env.Send(from, store.ReadReply{Ref: m.Ref, Value: v, Pending: !s.shard.locks[m.Key].writer.IsZero(),
 		Hint: v.Version.Time, Led: leads})
 }

@@ -8,54 +8,32 @@ import (
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/sim/deploy"
 	"github.com/foresay/foresay/store"
-	"github.com/foresay/foresay/store/storetest"
+	"github.com/foresay/foresay/store/storedeploy"
 	"github.com/foresay/foresay/wan"
 )
 
 // A town is a store of three sites, a round trip of 20 ms apart, with a client at each. The servers
 // of a, the first site, lead.
 type town struct {
-	*deploy.Deployment[store.Message]
+	*storedeploy.Store
 	t       *testing.T
 	servers []protocol.ID // of the first shard
-	clients []protocol.ID
 }
 
 func newTown(t *testing.T, shards int) *town {
 	t.Helper()
 	w := &town{t: t}
-	layout := storetest.Layout(3, shards)
+	layout := storedeploy.Layout(3, shards)
 	var err error
-	w.Deployment, err = deploy.New(deploy.Config[store.Message]{
-		Sim: sim.Config[store.Message]{WAN: wan.Uniform(20*time.Millisecond, "a", "b", "c"), Codec: Protocol().Codec},
-		Answers: func(msg store.Message) (call uint64, ok bool) {
-			switch m := msg.(type) {
-			case store.Got:
-				return m.Ref, true
-			case store.Done:
-				return m.Ref, true
-			}
-			return 0, false
-		},
-	})
+	w.Store, err = storedeploy.New(storedeploy.Config{Protocol: Protocol(), Layout: layout,
+		Clients: []wan.Site{"a", "b", "c"},
+		Sim:     sim.Config[store.Message]{WAN: wan.Uniform(20*time.Millisecond, "a", "b", "c")},
+		Node:    func(c *store.Config) { c.RoundTrip = 20 * time.Millisecond }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	add := func(id protocol.ID, i int, build func(store.Config) (protocol.Node[store.Message], error)) {
-		cfg := store.Config{ID: id, Layout: layout, RoundTrip: 20 * time.Millisecond}
-		site := wan.Site(layout.Sites[i].Name)
-		if err := w.Add(id, site, func() (protocol.Node[store.Message], error) { return build(cfg) }); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for i, s := range layout.Sites {
-		for _, id := range s.Shards {
-			add(id, i, Protocol().NewServer)
-		}
-		add(s.Coordinators[0], i, Protocol().NewCoordinator)
-		client := protocol.ID(200 + i)
-		add(client, i, func(c store.Config) (protocol.Node[store.Message], error) { return Protocol().NewClient(c) })
-		w.servers, w.clients = append(w.servers, s.Shards[0]), append(w.clients, client)
+	for _, s := range layout.Sites {
+		w.servers = append(w.servers, s.Shards[0])
 	}
 	w.pass(2 * time.Second) // to elect, and to measure
 	return w
@@ -71,7 +49,7 @@ func (w *town) pass(d time.Duration) {
 // call makes a call, and waits for the answer.
 func (w *town) call(client int, message func(ref uint64) store.Message) (answer store.Message, took time.Duration) {
 	w.t.Helper()
-	w.Call(w.clients[client], message, func(a deploy.Answer[store.Message]) { answer, took = a.Msg, a.Took })
+	w.Call(w.Clients[client], message, func(a deploy.Answer[store.Message]) { answer, took = a.Msg, a.Took })
 	if err := w.Await(20*time.Second, func() bool { return answer != nil }); err != nil {
 		w.t.Fatal(err)
 	}
@@ -132,7 +110,7 @@ func TestReads(t *testing.T) {
 // transaction that stands on that is committed, nor does one that is tried again read it.
 func TestDeposedLeader(t *testing.T) {
 	w := newTown(t, 1)
-	for client := range w.clients {
+	for client := range w.Clients {
 		w.read(client, "x", false) // it learns that its site is near
 	}
 	w.commit(1, nil, store.Write{Key: "x", Bytes: []byte("old")})
@@ -189,7 +167,7 @@ func TestReadOnlyAgain(t *testing.T) {
 // TestChecksEnd: nothing is asked any more for a transaction that only reads and is refused.
 func TestChecksEnd(t *testing.T) {
 	w := newTown(t, 2)
-	layout := storetest.Layout(3, 2)
+	layout := storedeploy.Layout(3, 2)
 	var keys [2]store.Key // of each shard
 	for _, k := range []store.Key{"a", "b", "c", "d", "e", "f"} {
 		keys[layout.ShardOf(k)] = k
@@ -213,7 +191,7 @@ func TestChecksEnd(t *testing.T) {
 // TestFarAhead: nothing is on record of a transaction whose time no clock has.
 func TestFarAhead(t *testing.T) {
 	w := newTown(t, 1)
-	at := storetest.Layout(3, 1).Sites[0].Coordinators[0]
+	at := storedeploy.Layout(3, 1).Sites[0].Coordinators[0]
 	id := store.TxnID{Time: 1 << 63, Client: 1}
 	w.Deliver(at, store.CommitRequest{Txn: store.Txn{ID: id, Writes: []store.Write{{Key: "k"}}}})
 	w.pass(time.Second)

@@ -6,12 +6,13 @@ import (
 
 	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/kit"
 )
 
 // The keys of a shard's state. Those of transactions end with the transaction, those of the order
 // in which transactions may be forgotten with a number.
 const (
-	valuePrefix = "v"
+	valuePrefix = kit.ValuePrefix
 	openPrefix  = "o" // a transaction that is prepared, or whose end others may not know
 	waitPrefix  = "w" // a transaction that waits
 	endedPrefix = "t" // one that may be forgotten
@@ -19,12 +20,8 @@ const (
 	booksKey    = "books"
 )
 
-func valueKey(key store.Key) []byte { return append([]byte(valuePrefix), key...) }
-
-func txnKey(prefix string, id store.TxnID) []byte {
-	k := binary.BigEndian.AppendUint64([]byte(prefix), id.Time)
-	return binary.BigEndian.AppendUint64(k, uint64(id.Client))
-}
+// values are those that the shard has.
+const values kit.Values = "layered"
 
 func orderKey(n uint64) []byte { return binary.BigEndian.AppendUint64([]byte(orderPrefix), n) }
 

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/protocol"
-	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/raft"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/kit"
@@ -15,26 +14,19 @@ import (
 // statePrefix is before all keys of a server: its group alone has any.
 const statePrefix = "g"
 
-type (
-	// groupTimer is a timer of a server's group.
-	groupTimer struct{ inner protocol.Timer }
-
-	// sweepTimer is when a server looks for transactions whose coordinators may be gone.
-	sweepTimer struct{}
-)
+// sweepTimer is when a server looks for transactions whose coordinators may be gone.
+type sweepTimer struct{}
 
 // server is the node of one shard at one site: a member of the shard's group.
 type server struct {
 	cfg     store.Config
 	place   store.Place
 	shard   *shard
-	group   *raft.Part[store.Message]
+	group   *kit.Member
 	asked   map[raft.Position]question // commands that were proposed and are not answered
 	late    map[store.TxnID][]question // those among them whose transactions wait
 	waiting inquiries
 	first   map[store.TxnID]time.Duration // when a transaction that is open was seen first
-	status  smr.Status                    // what the group's member said last
-	refused string
 }
 
 // waitFor is how many round trips a transaction waits for others, before it is refused: their
@@ -47,77 +39,36 @@ type question struct {
 	ref  uint64
 }
 
-// members returns the servers that may be members of a shard's group.
-func members(l store.Layout, shard int) []smr.Member {
-	var out []smr.Member
-	for _, i := range l.SitesOf(shard) {
-		out = append(out, smr.Member{ID: l.Sites[i].Shards[shard]})
-	}
-	return out
-}
-
 // newServer returns a server, whose group keeps the given number of entries in its log; 0 is what
 // package smr says. The error names the field of the configuration that is wrong.
 func newServer(cfg store.Config, logEntries int) (*server, error) {
-	cfg, err := kit.FixedSites("layered", cfg)
+	cfg, p, err := kit.ServerConfig("layered", cfg)
 	if err != nil {
 		return nil, err
-	}
-	shards, _ := cfg.Layout.Places()
-	p, ok := shards[cfg.ID]
-	if !ok {
-		return nil, fmt.Errorf("layered: Config.ID: %d is no shard of the layout", cfg.ID)
 	}
 	s := &server{cfg: cfg, place: p, shard: newShard(cfg.Applied), asked: map[raft.Position]question{},
 		late: map[store.TxnID][]question{}, waiting: inquiries{of: map[uint64]inquiry{}},
 		first: map[store.TxnID]time.Duration{}}
-	shard, group := uint32(p.Index), kit.GroupOf(cfg, p)
-	group.SnapshotEvery = logEntries
-	s.group, err = raft.NewPart(raft.PartConfig[store.Message]{
-		Group:   group,
-		Machine: s.shard, Prefix: []byte(statePrefix),
-		Message: func(m smr.Message) store.Message { return grouped{shard, m} },
-		Timer:   func(t protocol.Timer) protocol.Timer { return groupTimer{t} },
-		Hooks: raft.Hooks[store.Message]{Committed: s.committed, Confirmed: s.confirmed, Follows: s.follows,
-			Said: s.hear},
+	s.group, err = kit.NewMember(cfg, p, kit.MemberConfig{
+		Machine: s.shard, Prefix: statePrefix, LogEntries: logEntries,
+		Message: func(g kit.Grouped) store.Message { return grouped{g, uint32(p.Index)} },
+		Hooks:   raft.Hooks[store.Message]{Committed: s.committed, Confirmed: s.confirmed, Follows: s.follows},
 	})
 	return s, err
 }
 
 // Start implements protocol.Node.
 func (s *server) Start(env *protocol.Env[store.Message], log []protocol.Record[store.Message]) {
-	var inner []protocol.Record[smr.Message]
-	for _, r := range log {
-		if m, ok := r.Msg.(grouped); ok {
-			inner = append(inner, protocol.Record[smr.Message]{Index: r.Index, Msg: m.Msg})
-		}
-	}
-	s.group.Start(env, inner)
+	s.group.Start(env, log)
 	env.After(2*s.cfg.RoundTrip, sweepTimer{})
-}
-
-// hear takes what the group's member says to its application.
-func (s *server) hear(env *protocol.Env[store.Message], msg smr.Message) {
-	switch m := msg.(type) {
-	case smr.Status:
-		s.status = m
-	case smr.HandingOver:
-		env.Send(protocol.App, kit.HandedOver(m))
-	case smr.Refused:
-		if m.Removed {
-			return
-		}
-		s.refused = m.Reason
-		env.Send(protocol.App, store.Refused{Reason: m.Reason, Forgot: true})
-	}
 }
 
 // Receive implements protocol.Node.
 func (s *server) Receive(env *protocol.Env[store.Message], from protocol.ID, msg store.Message) {
 	switch m := msg.(type) {
 	case grouped:
-		if int(m.Shard) == s.place.Index && from != protocol.App {
-			s.group.Receive(env, from, m.Msg)
+		if int(m.Shard) == s.place.Index {
+			s.group.Receive(env, from, m)
 		}
 	case ask:
 		s.onAsk(env, from, m)
@@ -129,14 +80,8 @@ func (s *server) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 		if from == protocol.App {
 			s.onStatus(env, m)
 		}
-	case store.HandOver:
-		if from == protocol.App {
-			kit.HandOver(env, s.group, s.cfg.Layout, s.place, m)
-		}
-	case store.Replace:
-		if from == protocol.App {
-			kit.Replace(env, s.group, s.cfg.Layout, s.place, m, s.group.Current())
-		}
+	default:
+		s.group.Receive(env, from, msg)
 	}
 }
 
@@ -189,6 +134,7 @@ func (s *server) committed(env *protocol.Env[store.Message], at raft.Position, c
 			env.Send(q.from, told{q.ref, w.result})
 		}
 		delete(s.late, w.id)
+		delete(s.first, w.id) // how long it has waited is no sign that its coordinator is gone
 	}
 }
 
@@ -210,12 +156,11 @@ func (s *server) follows(*protocol.Env[store.Message]) {
 
 // Expire implements protocol.Node.
 func (s *server) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
-	switch t := t.(type) {
-	case groupTimer:
-		s.group.Expire(env, t.inner)
-	case sweepTimer:
+	if _, ok := t.(sweepTimer); ok {
 		s.sweep(env)
+		return
 	}
+	s.group.Expire(env, t)
 }
 
 // sweep asks the site's coordinators to finish what has been open for long. The sites take turns,
@@ -262,13 +207,8 @@ func (s *server) tend(env *protocol.Env[store.Message], t *txn, waited time.Dura
 }
 
 func (s *server) onStatus(env *protocol.Env[store.Message], m store.StatusQuery) {
-	s.group.Receive(env, protocol.App, smr.StatusQuery{})
-	st := store.ServerStatus{
-		Ref: m.Ref, Site: s.place.Site, Shard: s.place.Index, Epoch: s.cfg.Epoch, Admitted: s.status.Ready(),
-		Refused: s.refused,
-		Txns:    s.shard.size(), Locks: len(s.shard.locks), Old: s.shard.books.old,
-	}
-	kit.Standing(&st, s.group)
+	st := s.group.Status(env, m.Ref)
+	st.Txns, st.Locks, st.Old = s.shard.size(), len(s.shard.locks), s.shard.books.old
 	for _, t := range slices.Concat(s.shard.all(), s.shard.queue) {
 		st.Open++
 		st.TxnBytes += store.ContentBytes(t.reads, t.writes)

@@ -1,7 +1,6 @@
 package layered
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/foresay/foresay/internal/wirefmt"
@@ -104,19 +103,6 @@ func (s *shard) Apply(state raft.State, _ raft.Position, command []byte) {
 	s.results = append(s.results, e)
 }
 
-// value returns what is under a key.
-func (s *shard) value(state protocol.Keys, key store.Key) store.Value {
-	b, ok := state.Get(valueKey(key))
-	if !ok {
-		return store.Value{}
-	}
-	v, err := store.DecodeValue(b)
-	if err != nil {
-		panic(fmt.Sprintf("layered: the value of %q on disk: %v", key, err)) // which runners stop at
-	}
-	return v
-}
-
 // known returns what the shard knows of a transaction.
 func (s *shard) known(state protocol.Keys, id store.TxnID) (r result, ok bool) {
 	if t := s.open[id]; t != nil {
@@ -125,7 +111,7 @@ func (s *shard) known(state protocol.Keys, id store.TxnID) (r result, ok bool) {
 	if s.waits(id) != nil {
 		return result{State: waiting}, true
 	}
-	if b, ok := state.Get(txnKey(endedPrefix, id)); ok {
+	if b, ok := state.Get(store.TxnKey(endedPrefix, id)); ok {
 		return read(endedLayout, b), true
 	}
 	return result{forgotten, store.Old}, id.Time <= s.books.old
@@ -140,32 +126,66 @@ func (s *shard) prepare(state raft.State, m prepare) result {
 		only: m.Only}
 	if !m.Waits {
 		t.priority = store.Priority{}
+		if why := s.refuses(state, t); why != store.NoReason {
+			return s.end(state, t, false, why)
+		}
+		return s.vote(state, t)
 	}
-	r := s.admit(state, t)
-	switch {
-	case r.State != waiting:
+	if r := s.admit(state, t); r.State != waiting {
 		return r
-	case !m.Waits:
-		return s.end(state, t, false, store.Locked)
 	}
 	return s.enqueue(state, t)
+}
+
+// vote votes for a transaction, which is its commit if it has no other part.
+func (s *shard) vote(state raft.State, t *txn) result {
+	if t.only {
+		return s.end(state, t, true, store.NoReason)
+	}
+	t.state = prepared
+	s.lock(t)
+	s.keep(state, t)
+	return result{State: prepared}
 }
 
 // keep writes a transaction that is open.
 func (s *shard) keep(state raft.State, t *txn) {
 	s.open[t.id] = t
-	state.Put(txnKey(openPrefix, t.id), openLayout.Encode(t))
+	state.Put(store.TxnKey(openPrefix, t.id), openLayout.Encode(t))
+}
+
+// refuses returns why the shard does not vote for a transaction that does not wait: the first thing
+// that is in its way, in the order of its keys. Versions in which nobody waited have refused it for
+// that, and those that have not carried it out yet have to say the same.
+func (s *shard) refuses(state protocol.Keys, t *txn) store.Reason {
+	for _, r := range t.reads {
+		switch {
+		case values.At(state, r.Key).Version != r.Version:
+			return store.StaleRead
+		case !s.locks[r.Key].writer.IsZero():
+			return store.Locked
+		}
+	}
+	for _, w := range t.writes {
+		switch {
+		case !t.id.After(values.At(state, w.Key).Version):
+			return store.StaleWrite
+		case s.locks[w.Key] != lock{}:
+			return store.Locked
+		}
+	}
+	return store.NoReason
 }
 
 // stale returns why the shard will never vote for a transaction.
 func (s *shard) stale(state protocol.Keys, t *txn) store.Reason {
 	for _, r := range t.reads {
-		if s.value(state, r.Key).Version != r.Version {
+		if values.At(state, r.Key).Version != r.Version {
 			return store.StaleRead
 		}
 	}
 	for _, w := range t.writes {
-		if !t.id.After(s.value(state, w.Key).Version) {
+		if !t.id.After(values.At(state, w.Key).Version) {
 			return store.StaleWrite
 		}
 	}
@@ -251,7 +271,7 @@ func (s *shard) end(state raft.State, t *txn, commit bool, why store.Reason) res
 		t.state = committed
 		for _, w := range t.writes {
 			v := store.Value{Version: t.id, Present: !w.Delete, Bytes: w.Bytes}
-			state.Put(valueKey(w.Key), store.EncodeValue(v))
+			state.Put(values.Key(w.Key), store.EncodeValue(v))
 			if s.applied != nil {
 				s.applied(w.Key, v)
 			}
@@ -273,9 +293,9 @@ func (s *shard) end(state raft.State, t *txn, commit bool, why store.Reason) res
 func (s *shard) ended(state raft.State, t *txn) {
 	if s.open[t.id] != nil {
 		delete(s.open, t.id)
-		state.Delete(txnKey(openPrefix, t.id))
+		state.Delete(store.TxnKey(openPrefix, t.id))
 	}
-	state.Put(txnKey(endedPrefix, t.id), endedLayout.Encode(result{t.state, t.reason}))
+	state.Put(store.TxnKey(endedPrefix, t.id), endedLayout.Encode(result{t.state, t.reason}))
 	b := &s.books
 	state.Put(orderKey(b.next), idLayout.Encode(t.id))
 	b.next++
@@ -283,7 +303,7 @@ func (s *shard) ended(state raft.State, t *txn) {
 		first, _ := state.Get(orderKey(b.first))
 		id := read(idLayout, first)
 		b.old = max(b.old, id.Time)
-		state.Delete(txnKey(endedPrefix, id))
+		state.Delete(store.TxnKey(endedPrefix, id))
 		state.Delete(orderKey(b.first))
 		b.first++
 	}

@@ -16,6 +16,13 @@ func TestShard(t *testing.T) {
 	part := prepare{Txn: store.Txn{ID: id, Writes: []store.Write{{Key: "k", Bytes: []byte("v")}}}, Shards: []uint32{0, 1}}
 	other := prepare{Txn: store.Txn{ID: store.TxnID{Time: 6, Client: 2}, Reads: []store.Read{{Key: "k"}}},
 		Shards: []uint32{0}, Only: true}
+	latest := prepare{Txn: store.Txn{ID: store.TxnID{Time: 9, Client: 1}, Writes: []store.Write{{Key: "l"}}},
+		Shards: []uint32{0}, Only: true}
+	refused := func(keys ...store.Key) prepare {
+		m := aged(7, 7, keys...)
+		m.Waits = false
+		return m
+	}
 	end := func(commit bool) decide { return decide{ID: id, Shards: part.Shards, Commit: commit, Anchor: true} }
 	for _, tc := range []struct {
 		name     string
@@ -30,6 +37,13 @@ func TestShard(t *testing.T) {
 			[]result{{prepared, 0}, {aborted, store.Locked}, {aborted, 0}, {aborted, store.Locked}}},
 		{"another one has read what is replaced", []any{part, end(true), other}, []result{{prepared, 0}, {committed, 0},
 			{aborted, store.StaleRead}}},
+		// What an earlier version has in its log is refused for what is first in its way.
+		{"it has read what is locked, and another key that was replaced", []any{part, latest, refused("k?", "l?"),
+			end(false)}, []result{{prepared, 0}, {committed, 0}, {aborted, store.Locked}, {aborted, 0}}},
+		{"it writes what is locked, and another key that has a later version", []any{part, latest, refused("k", "l"),
+			end(false)}, []result{{prepared, 0}, {committed, 0}, {aborted, store.Locked}, {aborted, 0}}},
+		{"it has read what was replaced, and another key that is locked", []any{part, latest, refused("l?", "k?"),
+			end(false)}, []result{{prepared, 0}, {committed, 0}, {aborted, store.StaleRead}, {aborted, 0}}},
 		{"all have carried it out", []any{part, end(true), done{id}, end(false)}, []result{{prepared, 0}, {committed, 0},
 			{committed, 0}, {committed, 0}}},
 		{"all have carried out what nobody remembers", []any{done{id}}, []result{{forgotten, store.Old}}},

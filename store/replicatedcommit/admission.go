@@ -1,11 +1,12 @@
 package replicatedcommit
 
 import (
-	"encoding/binary"
+	"cmp"
 	"fmt"
 	"time"
 
 	"github.com/foresay/foresay/internal/diskid"
+	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/quorum"
 	"github.com/foresay/foresay/store"
@@ -41,22 +42,11 @@ type diskMark struct {
 	start uint64 // random; tells two starts apart that have the same mark
 }
 
-func (d diskMark) bytes() []byte {
-	b := binary.BigEndian.AppendUint64(nil, d.disk)
-	b = binary.BigEndian.AppendUint64(b, d.mark)
-	return binary.BigEndian.AppendUint64(b, d.start)
-}
-
-// parseDiskMark also takes what a version wrote that knew no marks.
-func parseDiskMark(b []byte) (diskMark, bool) {
-	switch len(b) {
-	case 8:
-		return diskMark{disk: binary.BigEndian.Uint64(b)}, true
-	case 24:
-		return diskMark{binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:]), binary.BigEndian.Uint64(b[16:])}, true
-	}
-	return diskMark{}, false
-}
+var diskMarkLayout = wirefmt.NewLayout("replicatedcommit: a disk's mark", func(c *wirefmt.Coder, d *diskMark) {
+	wirefmt.Uint(c, &d.disk)
+	wirefmt.Uint(c, &d.mark)
+	wirefmt.Uint(c, &d.start)
+})
 
 // admission keeps a server from voting with a disk that has forgotten votes: those of an earlier
 // disk under its ID, or its own. It asks the servers of its shard at the other sites. Each says yes
@@ -81,15 +71,13 @@ type admission struct {
 func (s *server) startAdmission(env *protocol.Env[message]) (newDisk bool) {
 	a := &s.admission
 	a.agreed, a.known, a.heard = map[protocol.ID]uint64{}, map[protocol.ID]diskMark{}, map[protocol.ID]diskMark{}
-	for k, v := range env.Scan([]byte(peerPrefix), []byte(peerPrefix+"\xff")) {
-		if known, ok := parseDiskMark(v); ok && len(k) == len(peerPrefix)+4 {
-			a.known[protocol.ID(binary.BigEndian.Uint32(k[len(peerPrefix):]))] = known
-		}
-	}
 	id, found, err := diskid.Read(env, selfKey)
 	a.own.disk, a.joined, a.refused = id.Disk, id.Joined, id.Refused
 	if err != nil {
 		a.refused = fmt.Sprintf("the server's %v", err)
+	}
+	if err := s.readMarks(env); err != nil {
+		a.refused = cmp.Or(a.refused, err.Error())
 	}
 	if newDisk = !found; newDisk {
 		a.own.disk = diskid.New(env.Rand).Disk
@@ -99,13 +87,26 @@ func (s *server) startAdmission(env *protocol.Env[message]) (newDisk bool) {
 		env.Send(protocol.App, store.Refused{Reason: a.refused, Forgot: true})
 		return newDisk
 	}
-	if b, ok := env.Get([]byte(markKey)); ok && len(b) == 8 {
-		a.own.mark = binary.BigEndian.Uint64(b)
-	}
 	a.own.start = env.Rand.Uint64()
 	s.raiseMark(env)
 	s.maybeAdmit(env)
 	return newDisk
+}
+
+// readMarks reads how far the disk and those of peers are known to have been.
+func (s *server) readMarks(env *protocol.Env[message]) (err error) {
+	a := &s.admission
+	for k, b := range env.Scan([]byte(peerPrefix), afterPrefix(peerPrefix)) {
+		peer, ok := parsePeerKey(peerPrefix, k)
+		if !ok {
+			continue
+		}
+		if a.known[peer], err = diskMarkLayout.Decode(b); err != nil {
+			return fmt.Errorf("of server %d: %w", peer, err)
+		}
+	}
+	a.own.mark, err = readNumber(env, markKey)
+	return err
 }
 
 func (s *server) saveAdmission(env *protocol.Env[message]) {
@@ -118,7 +119,7 @@ func (s *server) saveAdmission(env *protocol.Env[message]) {
 func (s *server) raiseMark(env *protocol.Env[message]) {
 	a := &s.admission
 	a.own.mark++
-	env.Put([]byte(markKey), binary.BigEndian.AppendUint64(nil, a.own.mark))
+	env.Put([]byte(markKey), numberLayout.Encode(a.own.mark))
 	a.pause = 1
 	if a.admitted {
 		a.pause = markEvery
@@ -174,7 +175,7 @@ func (s *server) keepHeard(env *protocol.Env[message]) {
 // know writes how far a peer's disk is, and tells it.
 func (s *server) know(env *protocol.Env[message], peer protocol.ID, m diskMark) {
 	s.admission.known[peer] = m
-	env.Put(binary.BigEndian.AppendUint32([]byte(peerPrefix), uint32(peer)), m.bytes())
+	env.Put(peerKey(peerPrefix, peer), diskMarkLayout.Encode(m))
 	env.Send(peer, welcome{Asked: m.start, Disk: m.disk, Mark: m.mark, Start: m.start})
 }
 

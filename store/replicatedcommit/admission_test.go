@@ -1,12 +1,15 @@
 package replicatedcommit
 
 import (
+	"bytes"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/storetest"
 )
 
 // takesPart reports whether a server is up, was admitted and was not refused.
@@ -87,13 +90,7 @@ func TestRestoredDiskMustBeRefused(t *testing.T) {
 		s.Sim.Cut(30, to)
 		s.Sim.Cut(to, 30)
 	}
-	s.Sim.Cut(201, 10)
-	s.Sim.Cut(201, 30)
-	b := s.submit(201, "b", "k") // which site b alone hears of, and votes for
-	s.run(time.Millisecond)
-	a := s.submit(200, "a", "k")
-	d, _ := s.done(200, a)
-	want(t, d, store.Committed)
+	b := s.blindYes()
 	s.run((3*markEvery + 2) * roundTrip)
 	for _, restore := range restores {
 		restore()
@@ -101,13 +98,7 @@ func TestRestoredDiskMustBeRefused(t *testing.T) {
 	for _, id := range s.SiteNodes(2) {
 		s.Sim.Restart(id)
 	}
-	s.run(time.Second)
-	s.Sim.Heal()
-	s.done(201, b)
-	s.run(20 * time.Second)
-	if g, _ := s.read(200, "k"); !g.Pending || g.Value.Present {
-		t.Errorf("k is %+v", g)
-	}
+	s.yesIsMissed(b)
 }
 
 // TestRestartNeedsAMajority: a server whose disk was admitted before takes part again with one
@@ -172,16 +163,24 @@ func TestAllSitesStartAtOnce(t *testing.T) {
 	}
 }
 
-// TestOldDiskMarks: what peers wrote down of a disk before there were marks is taken as it is.
-func TestOldDiskMarks(t *testing.T) {
-	d := diskMark{7, 8, 9}
-	if got, ok := parseDiskMark(d.bytes()); !ok || got != d {
-		t.Errorf("%v became %v, %v", d, got, ok)
-	}
-	if got, ok := parseDiskMark(d.bytes()[:8]); !ok || got != (diskMark{disk: 7}) {
-		t.Errorf("a disk without a mark is %v, %v", got, ok)
-	}
-	if _, ok := parseDiskMark(d.bytes()[:9]); ok {
-		t.Error("9 bytes are a mark")
+// TestCorruptNumbers: a server takes no part, and says what is wrong, if a number on its disk, or
+// what it knows of a peer's, cannot be read.
+func TestCorruptNumbers(t *testing.T) {
+	for key, want := range map[string]string{
+		oldKey: `the key "old": `, doneKey: `the key "done": `, markKey: `the key "mark": `,
+		string(peerKey(peerPrefix, 21)): "of server 21: replicatedcommit: a disk's mark: ",
+	} {
+		for _, b := range [][]byte{{}, {1, 2}, bytes.Repeat([]byte{0xff}, 24)} {
+			s, err := newServer(store.Config{ID: 11, Layout: layout(3, 1)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			disk := storetest.KeySpace{key: b}
+			env := protocol.NewEnv[message](disk, 1, rand.New(rand.NewPCG(1, 1)))
+			s.Start(env, nil)
+			if why := s.admission.refused; !strings.HasPrefix(why, want) || s.admission.admitted {
+				t.Errorf("%x under %q: the server is refused as %q", b, key, why)
+			}
+		}
 	}
 }

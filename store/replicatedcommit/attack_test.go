@@ -131,7 +131,7 @@ func (w *world) uncopied() error {
 				if _, committed := w.Versions[a.Key][r.id]; !committed || !stored.tookForOld() {
 					continue
 				}
-				if b, ok := keys.Get([]byte(valuePrefix + string(a.Key))); !ok || r.id.After(parseValue(a.Key, b).Version) {
+				if b, ok := keys.Get([]byte(valuePrefix + string(a.Key))); !ok || r.id.After(values.Parse(a.Key, b).Version) {
 					return fmt.Errorf("server %d has given up %v, which was committed, and has not copied %q", id, r.id, a.Key)
 				}
 			}

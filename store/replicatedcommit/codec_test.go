@@ -8,9 +8,10 @@ import (
 	"github.com/foresay/foresay/internal/wirefmt/wiretest"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/storetest"
 )
 
-// messages are of all kinds that travel.
+// messages are of all kinds of the protocol's own that travel.
 func messages() []message {
 	id := store.TxnID{Time: 1 << 42, Client: 7}
 	shards := []uint32{0, 1}
@@ -21,27 +22,6 @@ func messages() []message {
 	}
 	parts, _ := layout(3, 2).Split(txn)
 	return []message{
-		store.ReadRequest{Ref: 1, Key: "k0", Priority: txn.Priority},
-		store.ReadReply{Ref: 1, Value: store.Value{Version: id, Present: true, Bytes: []byte("x")}, Pending: true, Hint: 9,
-			Queued: true},
-		store.ReadReply{Ref: 1, Led: true},
-		store.CommitRequest{Txn: txn, Recover: true},
-		store.CommitRequest{Txn: txn, Firm: true},
-		store.CommitRequest{Txn: txn, Hold: true},
-		store.CommitRequest{Txn: txn, Serializable: true},
-		store.DeclareRequest{ID: id, Reads: []store.Key{"k"}, Serializable: true},
-		store.DeclareRequest{ID: id, Reads: []store.Key{"k"}, MaxAge: 5, NotBefore: 3, At: 4},
-		store.DeclareRequest{ID: id, Reads: []store.Key{"k"}, Step: 2}, store.DeclareReply{ID: id, Step: 2},
-		store.DeclareRequest{ID: id, Reads: []store.Key{"k"}, Priority: store.Priority{Began: 5, Client: 6}},
-		store.Decided{ID: id, Verdict: store.Committed, Held: 7},
-		store.Decided{ID: id, Current: []store.Current{{Key: "k", Locked: true}}},
-		store.DeclareReply{ID: id, At: 4, Age: 3}, store.Decided{ID: id, Verdict: store.Committed, Version: id, Fast: true},
-		store.SiteVote{ID: id, Shards: shards, Yes: true},
-		store.SiteVote{ID: id, Shards: shards, Reason: store.StaleRead, Hint: 8},
-		store.Decided{ID: id, Verdict: store.Aborted, Reason: store.Locked}, store.Busy{ID: id},
-		store.DeclareRequest{ID: id, Reads: []store.Key{"k"}, Writes: []store.Key{"l"}}, store.AbandonRequest{ID: id},
-		store.DeclareReply{ID: id, Values: []store.Held{{Value: store.Value{Version: id, Present: true}, Site: 2},
-			{Large: true}}},
 		prepare{Txn: parts[0], Shards: shards},
 		prepare{Txn: store.Txn{ID: id, Reads: txn.Reads}, Shards: shards, ReadOnly: true},
 		prepare{Txn: parts[0], Shards: shards, Firm: true},
@@ -73,7 +53,7 @@ func messages() []message {
 	}
 }
 
-func TestCodec(t *testing.T) { wiretest.Codec(t, codec(), 0, messages()) }
+func TestCodec(t *testing.T) { wiretest.Codec(t, storetest.Own(codec()), 0, messages()) }
 
 func FuzzCodec(f *testing.F) { wiretest.Fuzz(f, codec(), messages()) }
 
@@ -87,6 +67,9 @@ func TestLayouts(t *testing.T) {
 		wiretest.Sample("catch-up", catchUpLayout, catchUp{
 			source: 3, since: 300, from: "key", covers: map[protocol.ID]owing{2: {1, 300, 400}, 3: {4, 5, 6}},
 		}, cmp.AllowUnexported(catchUp{}, copyPace{})),
+		wiretest.Sample("mark", diskMarkLayout, diskMark{disk: 300, mark: 4, start: 1 << 60},
+			cmp.AllowUnexported(diskMark{})),
+		wiretest.Sample("number", numberLayout, 300),
 		wiretest.Sample("epochs", epochLayout, epochs{2, 300}, cmp.AllowUnexported(epochs{})),
 		wiretest.Sample("source", sourceLayout, source{stage: copyValues, from: "key"},
 			cmp.AllowUnexported(source{}, copyPace{})),

@@ -44,7 +44,7 @@ func (s *server) apply(env *protocol.Env[message], r *record) {
 		if s.cfg.Applied != nil {
 			s.cfg.Applied(w.Key, v)
 		}
-		if r.id.After(value(env, w.Key).Version) {
+		if r.id.After(values.At(env, w.Key).Version) {
 			putValue(env, w.Key, v)
 			s.changed(w.Key)
 		}
@@ -64,7 +64,7 @@ func (s *server) contradict(r *record, other txnState) {
 // it writes is not here: that is copied before anybody is told that it is forgotten.
 func (s *server) checkCopied(env *protocol.Env[message], r *record) {
 	if r.known && !s.newcomer.syncing && slices.ContainsFunc(s.writes(env, r), func(w store.Write) bool {
-		return r.id.After(value(env, w.Key).Version)
+		return r.id.After(values.At(env, w.Key).Version)
 	}) {
 		s.contradict(r, committed)
 	}

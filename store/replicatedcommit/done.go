@@ -1,7 +1,6 @@
 package replicatedcommit
 
 import (
-	"encoding/binary"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,10 +14,7 @@ import (
 const doneLag = 2 * markEvery
 
 // startDone takes the records on disk, in order, of which some are known to be done.
-func (s *server) startDone(env *protocol.Env[message], all []*record) {
-	if b, ok := env.Get([]byte(doneKey)); ok && len(b) == 8 {
-		s.doneUpto = binary.BigEndian.Uint64(b)
-	}
+func (s *server) startDone(all []*record) {
 	for _, r := range all {
 		if r.done = r.settled() && r.id.Time <= s.doneUpto; r.done {
 			s.done = append(s.done, r.id)
@@ -67,7 +63,7 @@ func (s *server) keepDone(env *protocol.Env[message]) {
 
 func (s *server) setDone(env *protocol.Env[message], upto uint64) {
 	s.doneUpto = upto
-	env.Put([]byte(doneKey), binary.BigEndian.AppendUint64(nil, upto))
+	env.Put([]byte(doneKey), numberLayout.Encode(upto))
 }
 
 func (s *server) checkDone() error {

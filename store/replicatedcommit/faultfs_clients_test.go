@@ -12,6 +12,7 @@ import (
 
 	"github.com/foresay/foresay/history"
 	"github.com/foresay/foresay/host"
+	"github.com/foresay/foresay/internal/callers"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/replicatedcommit"
@@ -116,14 +117,11 @@ type app struct {
 	rand *rand.Rand
 	node *host.Node[store.Message]
 
-	mu    sync.Mutex
-	ref   uint64
-	calls map[uint64]chan store.Message
+	calls callers.Table[store.Message]
 }
 
 func (w *powerWorld) newApp(n int) (*app, *host.Host, error) {
-	a := &app{w: w, n: n, rand: rand.New(rand.NewPCG(w.plan.seed, uint64(100+n))),
-		calls: map[uint64]chan store.Message{}}
+	a := &app{w: w, n: n, rand: rand.New(rand.NewPCG(w.plan.seed, uint64(100+n)))}
 	h, err := host.New(host.Config{
 		Seed: w.plan.seed + 100 + uint64(n), Check: true,
 		Network: transport.Config{Cluster: "crash", Insecure: true, Dial: w.net.DialContext("client-" + crashSites[n])},
@@ -143,18 +141,11 @@ func (w *powerWorld) newApp(n int) (*app, *host.Host, error) {
 }
 
 func (a *app) receive(msg store.Message) {
-	var ref uint64
 	switch m := msg.(type) {
 	case store.Got:
-		ref = m.Ref
+		a.calls.Answer(m.Ref, m)
 	case store.Done:
-		ref = m.Ref
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if c := a.calls[ref]; c != nil {
-		delete(a.calls, ref)
-		c <- msg
+		a.calls.Answer(m.Ref, m)
 	}
 }
 
@@ -163,11 +154,7 @@ func (a *app) call(
 	ctx context.Context, ask func(ref uint64) store.Message,
 ) (store.Message, error) {
 	c := make(chan store.Message, 1)
-	a.mu.Lock()
-	a.ref++
-	ref := a.ref
-	a.calls[ref] = c
-	a.mu.Unlock()
+	ref, _ := a.calls.Add(func(m store.Message) { c <- m }) // the table has no bound, and is never closed
 	if err := a.node.Deliver(ctx, ask(ref)); err != nil {
 		return nil, err
 	}

@@ -49,8 +49,9 @@ func (s *server) mayHold(env *protocol.Env[message], m prepare, why store.Reason
 // stale reports whether a transaction is refused whatever becomes of those that have its keys,
 // since a value that it read, or is to write, is newer already. Such a one does not wait.
 func stale(env *protocol.Env[message], t store.Txn) bool {
-	return slices.ContainsFunc(t.Reads, func(a store.Read) bool { return value(env, a.Key).Version.After(a.Version) }) ||
-		slices.ContainsFunc(t.Writes, func(w store.Write) bool { return !t.ID.After(value(env, w.Key).Version) })
+	newer := func(a store.Read) bool { return values.At(env, a.Key).Version.After(a.Version) }
+	return slices.ContainsFunc(t.Reads, newer) ||
+		slices.ContainsFunc(t.Writes, func(w store.Write) bool { return !t.ID.After(values.At(env, w.Key).Version) })
 }
 
 // hasRoom reports whether one more request can be held back. If not, it is voted on at once: queues

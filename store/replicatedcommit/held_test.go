@@ -71,7 +71,7 @@ func votedNo(m prepare, why store.Reason) vote {
 func (c *contest) wantValue(key store.Key, want string) {
 	c.Helper()
 	var got string
-	c.do(func() { got = string(value(c.env, key).Bytes) })
+	c.do(func() { got = string(values.At(c.env, key).Bytes) })
 	if got != want {
 		c.Errorf("%s is %q, want %q", key, got, want)
 	}

@@ -85,7 +85,7 @@ func (s *server) refused(env *protocol.Env[message], t store.Txn, firm bool) (st
 	}
 	latest := uint64(0)
 	for _, a := range t.Reads {
-		v := value(env, a.Key).Version
+		v := values.At(env, a.Key).Version
 		latest = max(latest, v.Time)
 		l := s.locks[a.Key]
 		// What was read must be current when the vote is given, and no undecided transaction may be
@@ -101,7 +101,7 @@ func (s *server) refused(env *protocol.Env[message], t store.Txn, firm bool) (st
 		}
 	}
 	for _, w := range t.Writes {
-		v := value(env, w.Key).Version
+		v := values.At(env, w.Key).Version
 		latest = max(latest, v.Time)
 		l := s.locks[w.Key]
 		// Values are applied by version, so a write whose version is not above the key's would be

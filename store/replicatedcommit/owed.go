@@ -1,7 +1,6 @@
 package replicatedcommit
 
 import (
-	"encoding/binary"
 	"fmt"
 	"maps"
 	"slices"
@@ -62,19 +61,15 @@ var debtLayout = wirefmt.NewLayout("replicatedcommit: a debt on disk", func(c *w
 // owed than those of the own: they ask all when they are told first.
 const oweOthersEvery = 16
 
-func debtKey(peer protocol.ID) []byte {
-	return binary.BigEndian.AppendUint32([]byte(debtPrefix), uint32(peer))
-}
-
 // startDebts reads what the server owes. What it owes to servers of sites that are fenced or
 // replaced is void.
 func (s *server) startDebts(env *protocol.Env[message]) {
 	var void []protocol.ID
 	for k, b := range env.Scan([]byte(debtPrefix), afterPrefix(debtPrefix)) {
-		if len(k) != len(debtPrefix)+4 {
+		peer, ok := parsePeerKey(debtPrefix, k)
+		if !ok {
 			continue
 		}
-		peer := protocol.ID(binary.BigEndian.Uint32(k[len(debtPrefix):]))
 		if _, ok := s.shards[peer]; !ok {
 			void = append(void, peer)
 			continue
@@ -87,7 +82,7 @@ func (s *server) startDebts(env *protocol.Env[message]) {
 		s.debts[peer] = &d
 	}
 	for _, peer := range void {
-		env.Delete(debtKey(peer))
+		env.Delete(peerKey(debtPrefix, peer))
 	}
 	if len(s.debts) > 0 {
 		env.After(4*s.cfg.RoundTrip, oweTimer{})
@@ -137,7 +132,7 @@ func (s *server) keepDebts(env *protocol.Env[message], servers map[protocol.ID]b
 
 func (s *server) keepDebt(env *protocol.Env[message], peer protocol.ID, d *owedRange) {
 	d.kept = true
-	env.Put(debtKey(peer), debtLayout.Encode(*d))
+	env.Put(peerKey(debtPrefix, peer), debtLayout.Encode(*d))
 }
 
 // forgotten returns what is said of a transaction up to old that is not remembered: Gone if a
@@ -215,7 +210,7 @@ func (s *server) onPaid(env *protocol.Env[message], from protocol.ID, m paid) {
 	}
 	delete(s.debts, from)
 	if d.kept {
-		env.Delete(debtKey(from))
+		env.Delete(peerKey(debtPrefix, from))
 	}
 	for _, id := range s.done {
 		r := s.txns[id]

@@ -429,7 +429,7 @@ func TestPagesAreTaken(t *testing.T) {
 					want = max(want, 100+uint64(i%3))
 				}
 				b.do(func() {
-					if got := value(b.env, key(i)).Version; got != version(want) {
+					if got := values.At(b.env, key(i)).Version; got != version(want) {
 						t.Errorf("key %d has version %v, want %v", i, got, version(want))
 					}
 				})

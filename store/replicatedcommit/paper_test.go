@@ -6,8 +6,8 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/sim"
-	"github.com/foresay/foresay/sim/deploy"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/storedeploy"
 	"github.com/foresay/foresay/store/storetest"
 	"github.com/foresay/foresay/wan"
 )
@@ -19,20 +19,13 @@ func newPaperScript(t *testing.T) *script {
 	s := &script{t: t, answers: map[protocol.ID][]message{}}
 	s.world = &world{World: &storetest.World{
 		Subject: subject(0), Layout: layout(3, 3), Refused: map[protocol.ID]string{},
-		Scenario: storetest.Scenario{Configure: func(c *store.Config) { c.Applied = nil }},
 	}}
 	var err error
-	s.Sim, err = deploy.New(deploy.Config[message]{Sim: sim.Config[message]{
-		WAN: wan.SpecRPC(), Codec: codec(), App: s.hear,
-	}})
+	s.Sim, err = storedeploy.New(storedeploy.Config{Protocol: Protocol(), Layout: layout(3, 3), Clients: paperSites(),
+		Sim: sim.Config[message]{WAN: wan.SpecRPC()}, Hear: s.hear,
+		Node: func(c *store.Config) { c.RoundTrip, c.Retain = roundTrip, 3*time.Second }})
 	if err != nil {
 		t.Fatal(err)
-	}
-	for i, site := range paperSites() {
-		for _, id := range s.SiteNodes(i) {
-			s.Add(id, site)
-		}
-		s.Add(protocol.ID(200+i), site)
 	}
 	s.run(time.Second)
 	return s

@@ -68,8 +68,8 @@ func errataPlants() []plant.Bug {
 			Name: "R4: older versions replace newer ones", Test: "TestSeedsNotice/swarm/1251",
 			Tests: []string{"TestSeedsNotice/attack/1"},
 			With:  impatient,
-			Old:   "\t\tif r.id.After(value(env, w.Key).Version) {\n",
-			New:   "\t\tif r.id.After(value(env, w.Key).Version) || MUTANT {\n",
+			Old:   "\t\tif r.id.After(values.At(env, w.Key).Version) {\n",
+			New:   "\t\tif r.id.After(values.At(env, w.Key).Version) || MUTANT {\n",
 		},
 		{
 			Name: "R4: sites that voted no do not apply", Test: "TestSeedsNotice/swarm/1250",

@@ -53,7 +53,7 @@ func (s *server) mustWait(env *protocol.Env[message], key store.Key, p store.Pri
 
 func (s *server) answer(env *protocol.Env[message], key store.Key, w waiter, queued bool) {
 	l := s.locks[key]
-	env.Send(w.from, store.ReadReply{Ref: w.ref, Value: value(env, key), Pending: l != nil && !l.writer.IsZero(),
+	env.Send(w.from, store.ReadReply{Ref: w.ref, Value: values.At(env, key), Pending: l != nil && !l.writer.IsZero(),
 		Hint: s.old, Queued: queued})
 }
 

@@ -8,11 +8,12 @@ import (
 	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/kit"
 )
 
 // A server's key space: its values, its transactions, and what it knows of itself and its peers.
 const (
-	valuePrefix = "v"
+	valuePrefix = kit.ValuePrefix
 	txnPrefix   = "t"
 	peerPrefix  = "p"
 	selfKey     = "self"
@@ -73,10 +74,34 @@ func (r *record) now() txnState {
 	return r.state
 }
 
-func txnKey(id store.TxnID) []byte {
-	k := append(make([]byte, 0, len(txnPrefix)+16), txnPrefix...)
-	k = binary.BigEndian.AppendUint64(k, id.Time)
-	return binary.BigEndian.AppendUint64(k, uint64(id.Client))
+func txnKey(id store.TxnID) []byte { return store.TxnKey(txnPrefix, id) }
+
+// peerKey returns what is on disk about another server, under a prefix.
+func peerKey(prefix string, peer protocol.ID) []byte {
+	return binary.BigEndian.AppendUint32([]byte(prefix), uint32(peer))
+}
+
+// parsePeerKey returns the server of a peerKey; false: it is another key.
+func parsePeerKey(prefix string, key []byte) (protocol.ID, bool) {
+	if len(key) != len(prefix)+4 {
+		return 0, false
+	}
+	return protocol.ID(binary.BigEndian.Uint32(key[len(prefix):])), true
+}
+
+var numberLayout = wirefmt.NewLayout("replicatedcommit: a number on disk", wirefmt.Uint[uint64])
+
+// readNumber returns the number under a key, 0 if there is none.
+func readNumber(env *protocol.Env[message], key string) (uint64, error) {
+	b, ok := env.Get([]byte(key))
+	if !ok {
+		return 0, nil
+	}
+	n, err := numberLayout.Decode(b)
+	if err != nil {
+		return 0, fmt.Errorf("the key %q: %w", key, err)
+	}
+	return n, nil
 }
 
 // recordRoom is about what a record takes beside its transaction.
@@ -126,23 +151,9 @@ func parseRecord(b []byte) (*record, error) {
 	return r, nil
 }
 
-// value returns what is under a key, as far as this server knows.
-func value(env *protocol.Env[message], key store.Key) store.Value {
-	b, ok := env.Get([]byte(valuePrefix + string(key)))
-	if !ok {
-		return store.Value{}
-	}
-	return parseValue(key, b)
-}
-
-func parseValue(key store.Key, b []byte) store.Value {
-	v, err := store.DecodeValue(b)
-	if err != nil {
-		panic(fmt.Sprintf("replicatedcommit: the value of %q on disk: %v", key, err)) // which runners stop at
-	}
-	return v
-}
+// values are those that this server knows.
+const values kit.Values = "replicatedcommit"
 
 func putValue(env *protocol.Env[message], key store.Key, v store.Value) {
-	env.Put([]byte(valuePrefix+string(key)), store.EncodeValue(v))
+	env.Put(values.Key(key), store.EncodeValue(v))
 }

@@ -1,7 +1,6 @@
 package replicatedcommit
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -99,8 +98,15 @@ func (s *server) Start(env *protocol.Env[message], _ []protocol.Record[message])
 		return
 	}
 	newDisk := s.startAdmission(env)
-	if b, ok := env.Get([]byte(oldKey)); ok && len(b) == 8 {
-		s.old = binary.BigEndian.Uint64(b)
+	for _, n := range []struct {
+		at  *uint64
+		key string
+	}{{&s.old, oldKey}, {&s.doneUpto, doneKey}} {
+		var err error
+		if *n.at, err = readNumber(env, n.key); err != nil {
+			s.refuse(env, err.Error())
+			return
+		}
 	}
 	var all []*record
 	for _, b := range env.Scan([]byte(txnPrefix), []byte(txnPrefix+"\xff\xff\xff\xff\xff\xff\xff\xff\xff")) {
@@ -119,7 +125,7 @@ func (s *server) Start(env *protocol.Env[message], _ []protocol.Record[message])
 		}
 		all = append(all, r)
 	}
-	s.startDone(env, all)
+	s.startDone(all)
 	for _, r := range all { // how often they are asked about depends on how many there are
 		if !r.done {
 			s.watch(env, r)
@@ -309,7 +315,7 @@ func (s *server) retain(env *protocol.Env[message]) {
 func (s *server) raiseOld(env *protocol.Env[message], to uint64) {
 	if to > s.old {
 		s.old = to
-		env.Put([]byte(oldKey), binary.BigEndian.AppendUint64(nil, s.old))
+		env.Put([]byte(oldKey), numberLayout.Encode(s.old))
 	}
 }
 

@@ -1,7 +1,6 @@
 package replicatedcommit
 
 import (
-	"encoding/binary"
 	"fmt"
 	"maps"
 	"slices"
@@ -112,7 +111,7 @@ func (s *server) startSync(env *protocol.Env[message], newDisk bool) {
 	}
 	for _, peer := range s.peers {
 		src := &source{}
-		if b, ok := env.Get(sourceKey(peer)); ok {
+		if b, ok := env.Get(peerKey(sourcePrefix, peer)); ok {
 			var err error
 			if *src, err = sourceLayout.Decode(b); err != nil {
 				s.refuse(env, fmt.Sprintf("server %d: %v", peer, err))
@@ -122,10 +121,6 @@ func (s *server) startSync(env *protocol.Env[message], newDisk bool) {
 		n.sources[peer] = src
 		s.askCopy(env, peer)
 	}
-}
-
-func sourceKey(peer protocol.ID) []byte {
-	return binary.BigEndian.AppendUint32([]byte(sourcePrefix), uint32(peer))
 }
 
 // askCopy asks a source for its next page, and does so again until it comes.
@@ -161,7 +156,7 @@ func (s *server) onPage(env *protocol.Env[message], from protocol.ID, m page) {
 	if src.from = m.Next; m.Next == "" {
 		src.stage++
 	}
-	env.Put(sourceKey(from), sourceLayout.Encode(*src))
+	env.Put(peerKey(sourcePrefix, from), sourceLayout.Encode(*src))
 	if src.stage == copied {
 		env.Stop(copyTimer{from})
 		s.maybeSynced(env)
@@ -198,7 +193,7 @@ func (s *server) takeValues(env *protocol.Env[message], all []keyValue) {
 		}
 		version := held[kv.Key]
 		if kv.Key < from || kv.Key > upto {
-			version = value(env, kv.Key).Version
+			version = values.At(env, kv.Key).Version
 		}
 		if kv.Value.Version.After(version) {
 			putValue(env, kv.Key, kv.Value)
@@ -229,7 +224,7 @@ func heldVersions(env *protocol.Env[message], all []keyValue) (held map[store.Ke
 	for k, b := range env.Scan([]byte(valuePrefix+string(from)), []byte(valuePrefix+string(upto)+"\x00")) {
 		key := store.Key(k[len(valuePrefix):])
 		if _, ok := held[key]; ok {
-			held[key] = parseValue(key, b).Version
+			held[key] = values.Parse(key, b).Version
 		}
 		if left--; left == 0 {
 			return held, from, key
@@ -301,7 +296,7 @@ func (s *server) maybeSynced(env *protocol.Env[message]) {
 	env.Delete([]byte(syncKey))
 	for _, peer := range s.peers {
 		env.Stop(copyTimer{peer})
-		env.Delete(sourceKey(peer))
+		env.Delete(peerKey(sourcePrefix, peer))
 	}
 	for _, id := range slices.SortedFunc(maps.Keys(n.looks), store.Version.Compare) {
 		l := n.looks[id]

@@ -112,7 +112,7 @@ func (s *server) addValues(env *protocol.Env[message], p *page, since uint64) {
 	size, scanned := 0, 0
 	for k, b := range env.Scan([]byte(valuePrefix+p.From), afterPrefix(valuePrefix)) {
 		key, bytes := store.Key(k[len(valuePrefix):]), len(k)+len(b)
-		v := parseValue(key, b)
+		v := values.Parse(key, b)
 		owed := v.Version.Time > since
 		full := owed && len(p.Values) > 0 && (len(p.Values) == count || size+bytes > most)
 		if full || p.Scanned > 0 && (p.Scanned == scan || scanned+bytes > scanBytes) {

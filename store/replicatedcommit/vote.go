@@ -87,7 +87,7 @@ func (s *server) current(env *protocol.Env[message], t store.Txn) []store.Curren
 		c := store.Current{Key: a.Key}
 		if l := s.locks[a.Key]; l != nil && !l.writer.IsZero() || s.reservations.Before(env.Now, a.Key, false, t.Priority) {
 			c.Locked = true
-		} else if c.Value = value(env, a.Key); !c.Value.Version.After(a.Version) {
+		} else if c.Value = values.At(env, a.Key); !c.Value.Version.After(a.Version) {
 			continue
 		}
 		if bytes+len(c.Key)+len(c.Value.Bytes) > maxCurrentBytes {

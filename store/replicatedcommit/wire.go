@@ -4,13 +4,12 @@ import (
 	"slices"
 
 	"github.com/foresay/foresay/internal/wirefmt"
-	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
 )
 
 // codec returns the codec of the messages between nodes. There are no records: all that is durable
 // is in the key space.
-func codec() protocol.Codec[message] {
+func codec() *wirefmt.Format[message] {
 	return wirefmt.NewFormat("replicatedcommit", 2, slices.Concat(store.RequestKinds(), serverKinds(), admissionKinds(),
 		syncKinds())...)
 }

@@ -11,13 +11,14 @@ import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/kit"
+	"github.com/foresay/foresay/store/storedeploy"
 	"github.com/foresay/foresay/store/storetest"
 	"github.com/foresay/foresay/store/storetest/talk"
 )
 
 const roundTrip = storetest.RoundTrip
 
-func layout(sites, shards int) store.Layout { return storetest.Layout(sites, shards) }
+func layout(sites, shards int) store.Layout { return storedeploy.Layout(sites, shards) }
 
 // subject is Replicated Commit as package storetest wants it. The pages of servers that are copied
 // have so many entries; 0 is as many as otherwise.
@@ -40,7 +41,7 @@ func valuesOn(_ protocol.Node[store.Message], disk protocol.Keys) iter.Seq2[stor
 	return func(yield func(store.Key, store.Value) bool) {
 		for k, b := range disk.Scan([]byte(valuePrefix), afterPrefix(valuePrefix)) {
 			key := store.Key(k[len(valuePrefix):])
-			if !yield(key, parseValue(key, b)) {
+			if !yield(key, values.Parse(key, b)) {
 				return
 			}
 		}

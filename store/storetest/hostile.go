@@ -15,18 +15,24 @@ import (
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/gate"
+	"github.com/foresay/foresay/store/storedeploy"
 )
 
 // Hostile is a protocol whose nodes get messages that nobody should send.
 type Hostile struct {
 	Subject Subject
-	// Messages are of all kinds that are encoded, many of them about the same transaction.
+	// Messages are of all kinds of the protocol's own, many of them about the transaction of Requests.
 	Messages []store.Message
 	// Admit has a server take part that no other one has admitted. nil: it needs nobody to.
 	Admit func(server protocol.Node[store.Message])
 	// Forgive is called before a node is checked, which may say of others that they contradict each
 	// other, and reports whether it still is. nil: all are.
 	Forgive func(protocol.Node[store.Message]) bool
+}
+
+// messages are of all kinds that are encoded.
+func (h Hostile) messages() []store.Message {
+	return append(Requests(h.Subject.Protocol.Snapshots), h.Messages...)
 }
 
 // lone are the nodes that get messages one at a time, liars those that send them: members, whom
@@ -37,14 +43,14 @@ func liars() []protocol.ID { return []protocol.ID{10, 11, 20, 21, 22, 120, 200, 
 // Fuzz gives nodes of each kind messages from anybody, in pairs: none may panic, or come to a state
 // that it finds wrong.
 func (h Hostile) Fuzz(f *testing.F) {
-	codec := h.Subject.Protocol.Codec
-	for i, m := range h.Messages {
+	codec, all := h.Subject.Protocol.Codec, h.messages()
+	for i, m := range all {
 		a, err := codec.Append(nil, m)
 		if err != nil {
 			f.Fatal(err)
 		}
 		for j, from := range liars() {
-			b, err := codec.Append(nil, h.Messages[(i*7+j)%len(h.Messages)])
+			b, err := codec.Append(nil, all[(i*7+j)%len(all)])
 			if err != nil {
 				f.Fatal(err)
 			}
@@ -68,8 +74,9 @@ func (h Hostile) Fuzz(f *testing.F) {
 // Pairs gives each node each pair of messages, each from one sender, or from all of them in a run
 // that names a seed.
 func (h Hostile) Pairs(t *testing.T) {
-	for i, a := range h.Messages {
-		for j, b := range h.Messages {
+	all := h.messages()
+	for i, a := range all {
+		for j, b := range all {
 			from := liars()
 			if !seed.Named() {
 				from = from[(i*5+j)%len(from):][:1]
@@ -107,7 +114,7 @@ func (h Hostile) node(cfg store.Config) (n protocol.Node[store.Message], err err
 
 // feed makes a node that takes part, gives it messages, and lets its timers run out.
 func (h Hostile) feed(t *testing.T, id, from protocol.ID, msgs []store.Message) {
-	n, err := h.node(store.Config{ID: id, Layout: Coordinated(Layout(3, 2), h.Subject.Protocol), MaxTxns: 4,
+	n, err := h.node(store.Config{ID: id, Layout: Coordinated(storedeploy.Layout(3, 2), h.Subject.Protocol), MaxTxns: 4,
 		MaxWaiting: 4})
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +122,7 @@ func (h Hostile) feed(t *testing.T, id, from protocol.ID, msgs []store.Message) 
 	if n == nil {
 		return
 	}
-	disk := keySpace{}
+	disk := KeySpace{}
 	env := protocol.NewEnv[store.Message](disk, 1, rand.New(rand.NewPCG(1, 1)))
 	var timers []protocol.Timer
 	var own []store.Message
@@ -179,12 +186,14 @@ func asked(id protocol.ID) []store.Message {
 	return nil
 }
 
-// keySpace is what a node that is called by a test has on disk.
-type keySpace map[string][]byte
+// KeySpace is what a node that is called by a test has on disk.
+type KeySpace map[string][]byte
 
-func (k keySpace) Get(key []byte) ([]byte, bool) { v, ok := k[string(key)]; return v, ok }
+// Get is part of protocol.Keys, as is Scan.
+func (k KeySpace) Get(key []byte) ([]byte, bool) { v, ok := k[string(key)]; return v, ok }
 
-func (k keySpace) Scan(lo, hi []byte) iter.Seq2[[]byte, []byte] {
+// Scan yields the keys in order.
+func (k KeySpace) Scan(lo, hi []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func([]byte, []byte) bool) {
 		for _, key := range slices.Sorted(maps.Keys(k)) {
 			if key >= string(lo) && (hi == nil || key < string(hi)) && !yield([]byte(key), k[key]) {
@@ -249,7 +258,7 @@ func (s *speaker) ReadPatience() time.Duration { return s.Node.(store.ClientNode
 
 func (h Hostile) play(test string, seed uint64) error {
 	const stranger = 999
-	heard := slices.Clone(h.Messages)
+	heard := h.messages()
 	speaking := h.Subject
 	p := &speaking.Protocol
 	speak := func(n protocol.Node[store.Message], err error) (protocol.Node[store.Message], error) {

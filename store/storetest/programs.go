@@ -10,6 +10,7 @@ import (
 	"github.com/foresay/foresay/internal/seed"
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/storedeploy"
 )
 
 // Programs plays so many seeds, or a fifth of them, of programs whose outcome tells by itself
@@ -63,7 +64,7 @@ func Programs(t *testing.T, subject Subject, all int) {
 func CrashInEachWrite(t *testing.T, subject Subject) {
 	const writes = 40
 	keeps := []sim.Keep{sim.KeepNone, 1, sim.KeepAll}
-	layout := Coordinated(Layout(3, 2), subject.Protocol)
+	layout := Coordinated(storedeploy.Layout(3, 2), subject.Protocol)
 	all := min(3, len(layout.Sites[0].Shards)) * writes * len(keeps)
 	plays := min(all, seed.Count(t, all))
 	crashes := 0

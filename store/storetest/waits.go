@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/sim/deploy"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/storedeploy"
 	"github.com/foresay/foresay/wan"
 )
 
@@ -17,42 +17,13 @@ import (
 func Waits(p store.Protocol) (string, error) {
 	network := wan.SpecRPC()
 	sites := network.Sites()
-	layout := Layout(len(sites), 2)
-	d, err := deploy.New(deploy.Config[store.Message]{
-		Sim: sim.Config[store.Message]{WAN: network, Codec: p.Codec},
-		Answers: func(msg store.Message) (call uint64, ok bool) {
-			switch m := msg.(type) {
-			case store.Got:
-				return m.Ref, true
-			case store.Done:
-				return m.Ref, true
-			}
-			return 0, false
-		},
-	})
+	d, err := storedeploy.New(storedeploy.Config{Protocol: p, Layout: storedeploy.Layout(len(sites), 2),
+		Clients: sites[:1], Sim: sim.Config[store.Message]{WAN: network}})
 	if err != nil {
 		return "", err
 	}
-	add := func(id protocol.ID, site wan.Site, build func(store.Config) (protocol.Node[store.Message], error)) {
-		if err == nil && build != nil {
-			cfg := store.Config{ID: id, Layout: layout}
-			err = d.Add(id, site, func() (protocol.Node[store.Message], error) { return build(cfg) })
-		}
-	}
-	for i, site := range sites {
-		for _, id := range layout.Sites[i].Coordinators {
-			add(id, site, p.NewCoordinator)
-		}
-		for _, id := range layout.Sites[i].Shards {
-			add(id, site, p.NewServer)
-		}
-	}
-	const client = 200
-	add(client, sites[0], func(c store.Config) (protocol.Node[store.Message], error) { return p.NewClient(c) })
-	if err != nil {
-		return "", err
-	}
-	if err := d.Run(5 * time.Second); err != nil { // to elect, and to measure
+	client := d.Clients[0]
+	if err := d.Pass(5 * time.Second); err != nil { // to elect, and to measure
 		return "", err
 	}
 	var read, commit time.Duration
@@ -69,7 +40,7 @@ func Waits(p store.Protocol) (string, error) {
 				return store.Submit{Ref: ref, Reads: reads, Writes: writes}
 			}, func(a deploy.Answer[store.Message]) { commit, verdict = a.Took, a.Msg.(store.Done).Outcome.Verdict })
 		})
-	if err := d.Run(10 * time.Second); err != nil {
+	if err := d.Pass(10 * time.Second); err != nil {
 		return "", err
 	}
 	if verdict != store.Committed {

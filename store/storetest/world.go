@@ -13,8 +13,8 @@ import (
 	"github.com/foresay/foresay/history"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/sim"
-	"github.com/foresay/foresay/sim/deploy"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/storedeploy"
 	"github.com/foresay/foresay/wan"
 )
 
@@ -36,21 +36,6 @@ type Subject struct {
 	Settle time.Duration
 }
 
-// Layout has as many sites and shards; the nodes of site i are 10(i+1), its coordinator, and those
-// that follow.
-func Layout(sites, shards int) store.Layout {
-	var l store.Layout
-	for i := range sites {
-		base := protocol.ID(10 * (i + 1))
-		s := store.Site{Name: string(rune('a' + i)), Coordinators: []protocol.ID{base}}
-		for j := range shards {
-			s.Shards = append(s.Shards, base+1+protocol.ID(j))
-		}
-		l.Sites = append(l.Sites, s)
-	}
-	return l
-}
-
 // placeRing leaves each shard at so many sites only, as store.Ring has them.
 func placeRing(l *store.Layout, replicas int) error {
 	var names []string
@@ -61,14 +46,13 @@ func placeRing(l *store.Layout, replicas int) error {
 	if err != nil {
 		return err
 	}
+	numbers := make([][]int, len(at))
 	for k, sites := range at {
-		for i, name := range names {
-			if !slices.Contains(sites, name) {
-				l.Sites[i].Shards[k] = 0
-			}
+		for _, name := range sites {
+			numbers[k] = append(numbers[k], slices.Index(names, name))
 		}
-		l.First = append(l.First, slices.Index(names, sites[0]))
 	}
+	*l = storedeploy.CopiesAt(*l, numbers)
 	return nil
 }
 
@@ -125,7 +109,7 @@ type World struct {
 	Layout   store.Layout
 	Epoch    uint64
 	Places   []wan.Site // by site
-	Sim      *deploy.Deployment[store.Message]
+	Sim      *storedeploy.Store
 	Rand     *rand.Rand
 	Clients  []*Application
 
@@ -162,7 +146,8 @@ func New(subject Subject, sc Scenario) (*World, error) {
 		sc.Sites++
 	}
 	w := &World{
-		Subject: subject, Scenario: sc, Layout: Layout(sc.Sites, sc.Shards), Rand: rand.New(rand.NewPCG(sc.Seed, 7)),
+		Subject: subject, Scenario: sc, Layout: storedeploy.Layout(sc.Sites, sc.Shards),
+		Rand:     rand.New(rand.NewPCG(sc.Seed, 7)),
 		Versions: Versions{}, Refused: map[protocol.ID]string{},
 		Appended: map[store.Key][]int{}, relaxed: map[history.TxnID]bool{},
 		stale: map[history.TxnID]*staleRead{}, told: map[store.Key][]toldWrite{},
@@ -187,26 +172,25 @@ func New(subject Subject, sc Scenario) (*World, error) {
 		w.Places = append(w.Places, wan.Site(s.Name))
 	}
 	names := w.Places
+	nodes := storedeploy.Config{Protocol: subject.Protocol, Layout: w.Layout, Hear: app,
+		Node: func(c *store.Config) { *c = w.Config(c.ID) },
+		Sim: sim.Config[store.Message]{
+			Seed: sc.Seed, WAN: wan.Uniform(RoundTrip, names...), CodecChance: 0.3,
+			CheckEvery: cmp.Or(sc.CheckEvery, 3), Trace: sc.Trace, TraceKeep: 300,
+			Disk: sim.Disk{Latency: time.Millisecond, Jitter: 3 * time.Millisecond},
+			Replay: fmt.Sprintf("FORESAY_SEED=%d go test %s -run %s/0", sc.Seed, subject.Package,
+				cmp.Or(sc.Test, "TestConformance")),
+		}}
+	for i := range sc.Clients {
+		nodes.Clients = append(nodes.Clients, names[i%len(names)])
+	}
 	var err error
-	w.Sim, err = deploy.New(deploy.Config[store.Message]{Sim: sim.Config[store.Message]{
-		Seed: sc.Seed, WAN: wan.Uniform(RoundTrip, names...), Codec: subject.Protocol.Codec, CodecChance: 0.3,
-		CheckEvery: cmp.Or(sc.CheckEvery, 3), App: app, Trace: sc.Trace, TraceKeep: 300,
-		Disk: sim.Disk{Latency: time.Millisecond, Jitter: 3 * time.Millisecond},
-		Replay: fmt.Sprintf("FORESAY_SEED=%d go test %s -run %s/0", sc.Seed, subject.Package,
-			cmp.Or(sc.Test, "TestConformance")),
-	}})
-	if err != nil {
+	if w.Sim, err = storedeploy.New(nodes); err != nil {
 		return nil, err
 	}
-	for i := range w.Layout.Sites {
-		for _, id := range w.SiteNodes(i) {
-			w.Add(id, names[i])
-		}
-	}
-	for i := range sc.Clients {
-		a := &Application{world: w, ID: protocol.ID(200 + i), n: i, session: map[store.Key]sessionSaw{}}
+	for i, id := range w.Sim.Clients {
+		a := &Application{world: w, ID: id, n: i, session: map[store.Key]sessionSaw{}}
 		w.Clients = append(w.Clients, a)
-		w.Add(a.ID, names[i%len(names)])
 		w.Sim.After(time.Duration(w.Rand.IntN(50))*time.Millisecond+time.Second/2, a.Next)
 	}
 	return w, w.Err
@@ -227,17 +211,7 @@ func (w *World) Config(id protocol.ID) store.Config {
 
 // Add adds a node of the layout, or a client.
 func (w *World) Add(id protocol.ID, site wan.Site) {
-	shards, coordinators := w.Layout.Places()
-	build := func() (protocol.Node[store.Message], error) {
-		if _, ok := shards[id]; ok {
-			return w.Subject.Protocol.NewServer(w.Config(id))
-		}
-		if _, ok := coordinators[id]; ok {
-			return w.Subject.Protocol.NewCoordinator(w.Config(id))
-		}
-		return w.Subject.Protocol.NewClient(w.Config(id))
-	}
-	if err := w.Sim.Add(id, site, build); err != nil {
+	if err := w.Sim.AddNode(id, site); err != nil {
 		w.Err = err
 	}
 }
@@ -276,8 +250,7 @@ func (w *World) Nodes() []protocol.ID {
 
 // SiteNodes returns the servers and coordinators of a site.
 func (w *World) SiteNodes(i int) []protocol.ID {
-	s := w.Layout.Sites[i]
-	return append(slices.Clone(s.Coordinators), s.Servers()...)
+	return storedeploy.Nodes(w.Subject.Protocol, w.Layout.Sites[i])
 }
 
 // Play runs the clients under faults for a while, heals everything, waits until nothing is left to

@@ -1,7 +1,6 @@
 package tapir
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/foresay/foresay/protocol"
@@ -30,13 +29,10 @@ type submit struct {
 
 // newClient returns a client. The error names the field of the configuration that is wrong.
 func newClient(cfg store.Config) (*client, error) {
-	cfg, err := kit.FixedSites("tapir", cfg)
+	calls, cfg, err := kit.NewNearestCalls("tapir", cfg, func() *get { return new(get) },
+		func() *submit { return new(submit) })
 	if err != nil {
 		return nil, err
-	}
-	calls, err := kit.NewNearestCalls[*get, *submit](cfg)
-	if err != nil {
-		return nil, fmt.Errorf("tapir: %w", err)
 	}
 	return &client{NearestCalls: calls, cfg: cfg}, nil
 }
@@ -44,15 +40,6 @@ func newClient(cfg store.Config) (*client, error) {
 // Receive implements protocol.Node.
 func (c *client) Receive(env *protocol.Env[store.Message], from protocol.ID, msg store.Message) {
 	switch m := msg.(type) {
-	case store.Get:
-		if g := new(get); c.AddGet(env, m, g) {
-			c.Read(env, g)
-		}
-	case store.Submit:
-		if s := new(submit); c.AddSubmit(env, m, s) {
-			s.Site = c.Home()
-			c.Send(env, s)
-		}
 	case store.Query:
 		c.onQuery(env, m)
 	case store.ReadReply:

@@ -63,14 +63,11 @@ type task struct {
 // newCoordinator returns a coordinator. The error names the field of the configuration that is
 // wrong.
 func newCoordinator(cfg store.Config) (*coordinator, error) {
-	cfg, err := kit.FixedSites("tapir", cfg)
+	cfg, _, err := kit.CoordinatorConfig("tapir", cfg)
 	if err != nil {
 		return nil, err
 	}
-	shards, coordinators := cfg.Layout.Places()
-	if _, ok := coordinators[cfg.ID]; !ok {
-		return nil, fmt.Errorf("tapir: Config.ID: %d is no coordinator of the layout", cfg.ID)
-	}
+	shards, _ := cfg.Layout.Places()
 	return &coordinator{cfg: cfg, shards: shards, entries: map[store.TxnID]*task{}, silent: map[protocol.ID]int{}}, nil
 }
 

@@ -63,7 +63,7 @@ func (s *server) onAskPage(env *protocol.Env[store.Message], from protocol.ID, m
 			p.More, p.Next = true, key
 			break
 		}
-		v := parseValue(key, b)
+		v := values.Parse(key, b)
 		v.Bytes = slices.Clone(v.Bytes) // what is on disk is not kept beyond the call
 		p.Values = append(p.Values, item{key, v})
 		bytes += len(b)

@@ -6,11 +6,12 @@ import (
 	"github.com/foresay/foresay/internal/wirefmt/wiretest"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/storetest"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// messages are of all kinds that are encoded.
+// messages are of all kinds of the protocol's own that are encoded.
 func messages() []store.Message {
 	id, shards := store.TxnID{Time: 1 << 42, Client: 7}, []uint32{0, 1}
 	txn := store.Txn{ID: id, Priority: store.Priority{Began: 5, Client: 6}, Reads: []store.Read{{Key: "k"}},
@@ -23,21 +24,6 @@ func messages() []store.Message {
 	}}
 	value := store.Value{Version: id, Present: true, Bytes: []byte("x")}
 	return []store.Message{
-		store.ReadRequest{Ref: 1, Key: "k", Priority: txn.Priority}, store.ReadReply{Ref: 1, Value: value, Hint: 9},
-		store.ReadReply{Ref: 1, Led: true},
-		store.CommitRequest{Txn: txn, Recover: true}, store.CommitRequest{Txn: txn, Serializable: true},
-		store.DeclareRequest{ID: id, Reads: []store.Key{"k"}, Serializable: true},
-		store.DeclareRequest{ID: id, Reads: []store.Key{"k"}, MaxAge: 5, NotBefore: 3, At: 4},
-		store.DeclareRequest{ID: id, Reads: []store.Key{"k"}, Step: 2}, store.DeclareReply{ID: id, Step: 2},
-		store.DeclareRequest{ID: id, Reads: []store.Key{"k"}, Priority: store.Priority{Began: 5, Client: 6}},
-		store.Decided{ID: id, Verdict: store.Committed, Held: 7},
-		store.Decided{ID: id, Current: []store.Current{{Key: "k", Locked: true}}},
-		store.DeclareReply{ID: id, At: 4, Age: 3}, store.Decided{ID: id, Verdict: store.Committed, Version: id, Fast: true},
-		store.SiteVote{ID: id, Shards: shards, Reason: store.StaleWrite, Hint: 4},
-		store.Decided{ID: id, Verdict: store.Committed}, store.Busy{ID: id},
-		store.DeclareRequest{ID: id, Reads: []store.Key{"k"}, Writes: []store.Key{"l"}}, store.AbandonRequest{ID: id},
-		store.DeclareReply{ID: id, Values: []store.Held{{Value: store.Value{Version: id, Present: true}, Site: 2},
-			{Large: true}}},
 		propose{ID: id, Shards: shards, Ballot: b, Has: true, Part: txn, Whole: true},
 		propose{ID: id, Shards: shards, Ballot: b},
 		answer{ID: id, View: 3, Promised: b, Vote: retry, Reason: store.StaleWrite, Hint: 9, VotedAt: b, Accepted: b,
@@ -54,7 +40,7 @@ func messages() []store.Message {
 	}
 }
 
-func TestCodec(t *testing.T) { wiretest.Codec(t, format(), 0, messages()) }
+func TestCodec(t *testing.T) { wiretest.Codec(t, storetest.Own(format()), 0, messages()) }
 
 func FuzzCodec(f *testing.F) { wiretest.Fuzz(f, format(), messages()) }
 
@@ -68,7 +54,6 @@ func TestLayouts(t *testing.T) {
 			cmpopts.IgnoreFields(record{}, "part", "since", "tries")),
 		wiretest.Sample("view", viewLayout, viewState{view: 300, normal: 2, members: []protocol.ID{11, 21}},
 			cmp.AllowUnexported(viewState{})),
-		wiretest.Sample("self", selfLayout, self{disk: 300, admitted: true}, cmp.AllowUnexported(self{})),
 		wiretest.Sample("version", versionLayout, id),
 		wiretest.Sample("number", numberLayout, 300))
 }

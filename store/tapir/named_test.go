@@ -74,6 +74,20 @@ func TestLostDisk(t *testing.T) {
 	if s := w.Sim.Get(21).(*server); w.Refused[21] == "" || s.takesPart() {
 		t.Errorf("refused as %q, takes part: %v", w.Refused[21], s.takesPart())
 	}
+	clear(w.Refused) // which the disk knows, too, whoever else is there
+	for _, id := range []protocol.ID{11, 21, 31} {
+		w.Sim.Crash(id, sim.KeepAll)
+	}
+	w.Sim.Restart(21)
+	if err := w.Sim.Run(time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if w.Refused[21] == "" {
+		t.Error("a server has forgotten that it was refused")
+	}
+	for _, id := range []protocol.ID{11, 31} {
+		w.Sim.Restart(id)
+	}
 	before := w.Verdicts[store.Committed]
 	if err := w.Sim.Run(5 * time.Second); err != nil {
 		t.Fatal(err)

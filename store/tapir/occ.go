@@ -99,7 +99,7 @@ func (s *server) check(env *protocol.Env[store.Message], t store.Txn) (v vote, w
 		switch {
 		case r.Version.Compare(t.ID) >= 0:
 			v, hint = retry, max(hint, r.Version.Time)
-		case value(env, r.Key).Version.After(r.Version):
+		case values.At(env, r.Key).Version.After(r.Version):
 			return refused, store.StaleRead, 0
 		}
 	}
@@ -107,7 +107,7 @@ func (s *server) check(env *protocol.Env[store.Message], t store.Txn) (v vote, w
 		return abstain, store.Locked, 0
 	}
 	for _, w := range t.Writes {
-		if latest := value(env, w.Key).Version; !t.ID.After(latest) {
+		if latest := values.At(env, w.Key).Version; !t.ID.After(latest) {
 			v, hint = retry, max(hint, latest.Time)
 		}
 		if read := s.lastRead[w.Key]; read.After(t.ID) {

@@ -131,7 +131,7 @@ func (s *server) strike(env *protocol.Env[store.Message], r *record) {
 	s.dropPart(env, r)
 	delete(s.txns, r.id)
 	delete(s.open, r.id)
-	env.Delete(txnKey(txnPrefix, r.id))
+	env.Delete(store.TxnKey(txnPrefix, r.id))
 }
 
 // end gives a transaction its end, unless it has one. An abort for being old is no more than that

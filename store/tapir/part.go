@@ -53,7 +53,7 @@ type part struct {
 }
 
 func newPart(l store.Layout, shard uint32) *part {
-	p := &part{shard: shard, group: members(l, int(shard)), carried: map[protocol.ID]bool{},
+	p := &part{shard: shard, group: l.ServersOf(int(shard)), carried: map[protocol.ID]bool{},
 		forgot: map[protocol.ID]bool{}}
 	p.slow, p.fast = quorum.Majority(len(p.group)), quorum.Fast(len(p.group))
 	p.ask()

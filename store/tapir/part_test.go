@@ -6,7 +6,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
-	"github.com/foresay/foresay/store/storetest"
+	"github.com/foresay/foresay/store/storedeploy"
 )
 
 // TestChoose has a coordinator go by answers of a shard's servers.
@@ -57,7 +57,7 @@ func TestChoose(t *testing.T) {
 			false},
 		{"but a majority has to be asked", 3, later, false, late, []answer{took(mine, true)}, wait, false},
 	} {
-		p := newPart(storetest.Layout(tc.copies, 1), 0)
+		p := newPart(storedeploy.Layout(tc.copies, 1), 0)
 		for i, a := range tc.answers {
 			p.answers[p.group[i]] = a
 		}
@@ -91,7 +91,7 @@ func TestDone(t *testing.T) {
 		{"as all of five are", 5, []func(*part){said(11, 1, all5), said(21, 1, all5), said(31, 1, all5), said(41, 1, all5),
 			said(51, 1, all5)}, true, false},
 	} {
-		p := newPart(storetest.Layout(tc.copies, 1), 0)
+		p := newPart(storedeploy.Layout(tc.copies, 1), 0)
 		for _, say := range tc.said {
 			say(p)
 		}
@@ -104,7 +104,7 @@ func TestDone(t *testing.T) {
 // TestBallots has a coordinator that takes a transaction on again do so with another ballot: with
 // the same one it might ask for another result than before.
 func TestBallots(t *testing.T) {
-	c, err := newCoordinator(store.Config{ID: 10, Layout: storetest.Layout(3, 1)})
+	c, err := newCoordinator(store.Config{ID: 10, Layout: storedeploy.Layout(3, 1)})
 	if err != nil {
 		t.Fatal(err)
 	}

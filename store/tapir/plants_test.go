@@ -28,8 +28,8 @@ func checkPlants() []plant.Bug {
 		},
 		{
 			Name: "a read of a version that is replaced is no reason to refuse", Test: "TestSeedsNotice/1",
-			Old: "\t\tcase value(env, r.Key).Version.After(r.Version):\n",
-			New: "\t\tcase value(env, r.Key).Version.After(r.Version) && !MUTANT:\n",
+			Old: "\t\tcase values.At(env, r.Key).Version.After(r.Version):\n",
+			New: "\t\tcase values.At(env, r.Key).Version.After(r.Version) && !MUTANT:\n",
 		},
 		{
 			Name: "two transactions that conflict may both be voted for", Test: "TestSeedsNotice/1",
@@ -56,8 +56,8 @@ func checkPlants() []plant.Bug {
 		{
 			Name: "an earlier value replaces a later one", Test: "TestSeedsNotice/3",
 			Tests: []string{"TestCrashInEachWrite"},
-			Old:   "\tif v.Version.After(value(env, key).Version) {\n",
-			New:   "\tif v.Version.After(value(env, key).Version) || MUTANT {\n",
+			Old:   "\tif v.Version.After(values.At(env, key).Version) {\n",
+			New:   "\tif v.Version.After(values.At(env, key).Version) || MUTANT {\n",
 		},
 		{
 			Name: "of five, who votes after an abort is of a fast quorum", Test: "TestShadow",
@@ -185,8 +185,8 @@ func viewPlants() []plant.Bug {
 		},
 		{
 			Name: "a server votes while its view changes", Test: "TestChange",
-			Old: "func (s *server) takesPart() bool { return s.self.admitted && s.view == s.normal }",
-			New: "func (s *server) takesPart() bool { return s.self.admitted && (s.view == s.normal || MUTANT) }",
+			Old: "func (s *server) takesPart() bool { return s.admitted() && s.view == s.normal }",
+			New: "func (s *server) takesPart() bool { return s.admitted() && (s.view == s.normal || MUTANT) }",
 		},
 		{
 			Name: "a server says that it has carried out a decision while its view changes", Test: "TestChange",
@@ -265,6 +265,11 @@ func durablePlants() []plant.Bug {
 		{
 			Name: "a lost disk may come back", Test: "TestLostDisk",
 			Old: "Other: known != m.Disk})", New: "Other: known != m.Disk && !MUTANT})",
+		},
+		{
+			Name: "a refusal is not on disk", Test: "TestLostDisk",
+			Old: "\t\ts.self.Write(env, selfKey)\n\t\tenv.Stop(",
+			New: "\t\tif !MUTANT {\n\t\t\ts.self.Write(env, selfKey)\n\t\t}\n\t\tenv.Stop(",
 		},
 	}
 }

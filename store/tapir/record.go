@@ -9,12 +9,13 @@ import (
 	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/kit"
 )
 
 // A server's key space: its values, the latest reads of keys, what is on record of transactions and
 // what these read and write, which is written once, and what the server knows of itself and others.
 const (
-	valuePrefix = "v"
+	valuePrefix = kit.ValuePrefix
 	readPrefix  = "r"
 	txnPrefix   = "t"
 	partPrefix  = "p"
@@ -83,25 +84,9 @@ var (
 		wirefmt.Uint(c, &v.normal)
 		wirefmt.List(c, &v.members, 1, wirefmt.Uint32)
 	})
-	// selfLayout is that of the disk's own number, and whether the others have let it take part.
-	selfLayout = wirefmt.NewLayout("tapir: a server's own disk", func(c *wirefmt.Coder, d *self) {
-		wirefmt.Uint(c, &d.disk)
-		wirefmt.Bool(c, &d.admitted)
-	})
 	versionLayout = wirefmt.NewLayout("tapir: a version on disk", store.VersionFields)
 	numberLayout  = wirefmt.NewLayout("tapir: a number on disk", wirefmt.Uint[uint64])
 )
-
-type self struct {
-	disk     uint64
-	admitted bool
-}
-
-func txnKey(prefix string, id store.TxnID) []byte {
-	k := append(make([]byte, 0, len(prefix)+16), prefix...)
-	k = binary.BigEndian.AppendUint64(k, id.Time)
-	return binary.BigEndian.AppendUint64(k, uint64(id.Client))
-}
 
 func serverKey(prefix string, id protocol.ID) []byte {
 	return binary.BigEndian.AppendUint32([]byte(prefix), uint32(id))
@@ -128,14 +113,14 @@ func stored[T any](env *protocol.Env[store.Message], key string, l *wirefmt.Layo
 }
 
 func (s *server) save(env *protocol.Env[store.Message], r *record) {
-	env.Put(txnKey(txnPrefix, r.id), recordLayout.Encode(*r))
+	env.Put(store.TxnKey(txnPrefix, r.id), recordLayout.Encode(*r))
 }
 
 // take keeps the part of a transaction, if it is not here yet.
 func (s *server) take(env *protocol.Env[store.Message], r *record, has bool, part store.Txn) {
 	if has && !r.has && s.fitsPart(part) {
 		r.has, r.part = true, part
-		env.Put(txnKey(partPrefix, r.id), store.EncodeTxn(part))
+		env.Put(store.TxnKey(partPrefix, r.id), store.EncodeTxn(part))
 	}
 }
 
@@ -143,7 +128,7 @@ func (s *server) take(env *protocol.Env[store.Message], r *record, has bool, par
 func (s *server) dropPart(env *protocol.Env[store.Message], r *record) {
 	if r.has {
 		r.has, r.part = false, store.Txn{}
-		env.Delete(txnKey(partPrefix, r.id))
+		env.Delete(store.TxnKey(partPrefix, r.id))
 	}
 }
 
@@ -162,27 +147,13 @@ func (s *server) fitsPart(part store.Txn) bool {
 		!slices.ContainsFunc(part.Writes, func(w store.Write) bool { return foreign(w.Key) })
 }
 
-// value returns what is under a key, as far as this server knows.
-func value(keys protocol.Keys, key store.Key) store.Value {
-	b, ok := keys.Get([]byte(valuePrefix + string(key)))
-	if !ok {
-		return store.Value{}
-	}
-	return parseValue(key, b)
-}
-
-func parseValue(key store.Key, b []byte) store.Value {
-	v, err := store.DecodeValue(b)
-	if err != nil {
-		panic(fmt.Sprintf("tapir: the value of %q on disk: %v", key, err)) // which runners stop at
-	}
-	return v
-}
+// values are those that this server knows.
+const values kit.Values = "tapir"
 
 // putValue writes a value, unless a later one is there.
 func (s *server) putValue(env *protocol.Env[store.Message], key store.Key, v store.Value) {
-	if v.Version.After(value(env, key).Version) {
-		env.Put([]byte(valuePrefix+string(key)), store.EncodeValue(v))
+	if v.Version.After(values.At(env, key).Version) {
+		env.Put(values.Key(key), store.EncodeValue(v))
 	}
 	if s.cfg.Applied != nil {
 		s.cfg.Applied(key, v)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/foresay/foresay/internal/diskid"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/quorum"
 	"github.com/foresay/foresay/store"
@@ -30,8 +31,7 @@ type server struct {
 	group        []protocol.ID // the shard's servers, in the order of the sites
 	slow, fast   int           // quorums of the group
 
-	self     self
-	refused  string // why the disk may not take part
+	self     diskid.Identity
 	welcomed map[protocol.ID]bool
 	txns     map[store.TxnID]*record
 	open     map[store.TxnID]*record // Invariant: those of txns that are not done
@@ -50,28 +50,15 @@ type server struct {
 	counts    store.Counts
 }
 
-// members returns the group of a shard.
-func members(l store.Layout, shard int) []protocol.ID {
-	var out []protocol.ID
-	for _, i := range l.SitesOf(shard) {
-		out = append(out, l.Sites[i].Shards[shard])
-	}
-	return out
-}
-
 // newServer returns a server. The error names the field of the configuration that is wrong.
 func newServer(cfg store.Config) (*server, error) {
-	cfg, err := kit.FixedSites("tapir", cfg)
+	cfg, p, err := kit.ServerConfig("tapir", cfg)
 	if err != nil {
 		return nil, err
 	}
-	shards, coordinators := cfg.Layout.Places()
-	p, ok := shards[cfg.ID]
-	if !ok {
-		return nil, fmt.Errorf("tapir: Config.ID: %d is no shard of the layout", cfg.ID)
-	}
+	_, coordinators := cfg.Layout.Places()
 	s := &server{
-		cfg: cfg, place: p, coordinators: coordinators, group: members(cfg.Layout, p.Index),
+		cfg: cfg, place: p, coordinators: coordinators, group: cfg.Layout.ServersOf(p.Index),
 		welcomed: map[protocol.ID]bool{}, txns: map[store.TxnID]*record{}, open: map[store.TxnID]*record{},
 		held: held{}, shadows: held{},
 		lastRead: map[store.Key]store.Version{}, owed: map[protocol.ID]uint64{},
@@ -86,21 +73,28 @@ func (s *server) Start(env *protocol.Env[store.Message], _ []protocol.Record[sto
 	s.load(env)
 	env.After(2*s.cfg.RoundTrip, sweepTimer{})
 	env.After(s.cfg.Retain/8, retainTimer{})
-	if s.self.admitted {
+	switch {
+	case s.self.Refused != "":
+		env.Send(protocol.App, store.Refused{Reason: s.self.Refused, Forgot: true})
+	case s.self.Joined:
 		s.beginView(env, s.view+1)
-		return
+	default:
+		s.greet(env)
 	}
-	if s.self.disk == 0 {
-		s.self.disk = 1 + env.Rand.Uint64()>>1
-		s.saveSelf(env)
-	}
-	s.greet(env)
 }
 
 // load takes over what is in the key space: the server's promises and its records. There is no log
 // to execute, as each record is written with what follows from it.
 func (s *server) load(env *protocol.Env[store.Message]) {
-	s.self, _ = stored(env, selfKey, selfLayout)
+	id, found, err := diskid.Read(env, selfKey)
+	switch {
+	case err != nil: // what it was is not known, so it stays as it is
+		id = diskid.Identity{Refused: fmt.Sprintf("the server's %v", err)}
+	case !found:
+		id = diskid.New(env.Rand)
+		id.Write(env, selfKey)
+	}
+	s.self = id
 	s.old, _ = stored(env, oldKey, numberLayout)
 	var ok bool
 	if s.viewState, ok = stored(env, viewKey, viewLayout); !ok {
@@ -127,7 +121,7 @@ func (s *server) load(env *protocol.Env[store.Message]) {
 		if !r.has {
 			continue
 		}
-		raw, ok := env.Get(txnKey(partPrefix, r.id))
+		raw, ok := env.Get(store.TxnKey(partPrefix, r.id))
 		if !ok {
 			panic(fmt.Sprintf("tapir: the part of %v is not on disk", r.id)) // which runners stop at
 		}
@@ -142,16 +136,12 @@ func (s *server) load(env *protocol.Env[store.Message]) {
 	}
 }
 
-func (s *server) saveSelf(env *protocol.Env[store.Message]) {
-	env.Put([]byte(selfKey), selfLayout.Encode(s.self))
-}
-
 // greet asks the others whether the disk is the first one under this server's name. All have to
 // say so: any of them may be the one that knows better. When there are none it is.
 func (s *server) greet(env *protocol.Env[store.Message]) {
 	for _, id := range s.group {
 		if id != s.cfg.ID && !s.welcomed[id] {
-			env.Send(id, hello{s.self.disk})
+			env.Send(id, hello{s.self.Disk})
 		}
 	}
 	env.After(2*s.cfg.RoundTrip, helloTimer{})
@@ -159,11 +149,11 @@ func (s *server) greet(env *protocol.Env[store.Message]) {
 }
 
 func (s *server) maybeAdmit(env *protocol.Env[store.Message]) {
-	if s.self.admitted || s.refused != "" || len(s.welcomed) < len(s.group)-1 {
+	if s.admitted() || s.self.Refused != "" || len(s.welcomed) < len(s.group)-1 {
 		return
 	}
-	s.self.admitted = true
-	s.saveSelf(env)
+	s.self.Joined = true
+	s.self.Write(env, selfKey)
 	env.Stop(helloTimer{})
 }
 
@@ -183,13 +173,15 @@ func (s *server) onHello(env *protocol.Env[store.Message], from protocol.ID, m h
 }
 
 func (s *server) onWelcome(env *protocol.Env[store.Message], from protocol.ID, m welcome) {
-	if !s.isPeer(from) || m.Disk != s.self.disk || s.self.admitted {
+	if !s.isPeer(from) || m.Disk != s.self.Disk || s.admitted() || s.self.Refused != "" {
 		return
 	}
 	if m.Other {
-		s.refused = fmt.Sprintf("server %d knows another disk of server %d, whose votes this one has not: a lost disk "+
+		s.self.Refused = fmt.Sprintf("server %d knows another disk of server %d, whose votes this one has not: a lost disk "+
 			"cannot come back", from, s.cfg.ID)
-		env.Send(protocol.App, store.Refused{Reason: s.refused, Forgot: true})
+		s.self.Write(env, selfKey)
+		env.Stop(helloTimer{})
+		env.Send(protocol.App, store.Refused{Reason: s.self.Refused, Forgot: true})
 		return
 	}
 	s.welcomed[from] = true
@@ -198,8 +190,11 @@ func (s *server) onWelcome(env *protocol.Env[store.Message], from protocol.ID, m
 
 func (s *server) isPeer(id protocol.ID) bool { return id != s.cfg.ID && slices.Contains(s.group, id) }
 
+// admitted reports whether the server's disk is admitted.
+func (s *server) admitted() bool { return s.self.Joined && s.self.Refused == "" }
+
 // takesPart reports whether the server is in a view.
-func (s *server) takesPart() bool { return s.self.admitted && s.view == s.normal }
+func (s *server) takesPart() bool { return s.admitted() && s.view == s.normal }
 
 // Receive implements protocol.Node.
 func (s *server) Receive(env *protocol.Env[store.Message], from protocol.ID, msg store.Message) {
@@ -216,7 +211,7 @@ func (s *server) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 		}
 		return
 	}
-	if !s.self.admitted {
+	if !s.admitted() {
 		return
 	}
 	if m, ok := msg.(store.ReadRequest); ok {
@@ -271,7 +266,7 @@ func (s *server) fromPeer(env *protocol.Env[store.Message], from protocol.ID, ms
 func (s *server) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
 	switch t := t.(type) {
 	case helloTimer:
-		if !s.self.admitted && s.refused == "" {
+		if !s.self.Joined && s.self.Refused == "" {
 			s.greet(env)
 		}
 	case sweepTimer:
@@ -290,7 +285,7 @@ func (s *server) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
 // onRead answers with what the server has, which may be old: the commit says so. The hint keeps a
 // client whose clock is far behind from timestamps that the server votes for no more.
 func (s *server) onRead(env *protocol.Env[store.Message], from protocol.ID, m store.ReadRequest) {
-	v := value(env, m.Key)
+	v := values.At(env, m.Key)
 	pending := slices.ContainsFunc(s.held[m.Key], func(r *record) bool { return writes(r.part, m.Key) })
 	env.Send(from, store.ReadReply{Ref: m.Ref, Value: v, Pending: pending,
 		Hint: max(v.Version.Time, uint64(max(env.Now-s.cfg.Retain/2, 0)))})
@@ -298,8 +293,8 @@ func (s *server) onRead(env *protocol.Env[store.Message], from protocol.ID, m st
 
 func (s *server) onStatus(env *protocol.Env[store.Message], m store.StatusQuery) {
 	st := store.ServerStatus{
-		Ref: m.Ref, Site: s.place.Site, Shard: s.place.Index, Epoch: s.cfg.Epoch, Admitted: s.takesPart() && s.refused == "",
-		Refused: s.refused, Syncing: len(s.copying) > 0, Txns: len(s.txns), Locks: len(s.held), Counts: s.counts,
+		Ref: m.Ref, Site: s.place.Site, Shard: s.place.Index, Epoch: s.cfg.Epoch, Admitted: s.takesPart(),
+		Refused: s.self.Refused, Syncing: len(s.copying) > 0, Txns: len(s.txns), Locks: len(s.held), Counts: s.counts,
 		Old: s.old,
 	}
 	for _, r := range s.open { //pure:ok sums and the least are the same in any order
@@ -333,7 +328,7 @@ const (
 // to copy.
 func (s *server) sweep(env *protocol.Env[store.Message]) {
 	env.After(2*s.cfg.RoundTrip, sweepTimer{})
-	if !s.self.admitted {
+	if !s.admitted() {
 		return
 	}
 	settled := 0
@@ -371,7 +366,7 @@ func (s *server) retain(env *protocol.Env[store.Message]) {
 			return false
 		}
 		delete(s.txns, id)
-		env.Delete(txnKey(txnPrefix, id))
+		env.Delete(store.TxnKey(txnPrefix, id))
 		return true
 	})
 	for _, k := range slices.Sorted(maps.Keys(s.lastRead)) {

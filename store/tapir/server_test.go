@@ -2,42 +2,24 @@ package tapir
 
 import (
 	"fmt"
-	"iter"
-	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/storedeploy"
 	"github.com/foresay/foresay/store/storetest"
 )
-
-// disk is a key space in memory.
-type disk map[string][]byte
-
-func (d disk) Get(key []byte) ([]byte, bool) {
-	v, ok := d[string(key)]
-	return v, ok
-}
-
-func (d disk) Scan(lo, hi []byte) iter.Seq2[[]byte, []byte] {
-	return func(yield func(k, v []byte) bool) {
-		for _, k := range slices.Sorted(maps.Keys(d)) {
-			if k >= string(lo) && (hi == nil || k < string(hi)) && !yield([]byte(k), d[k]) {
-				return
-			}
-		}
-	}
-}
 
 // A machine is a server with its disk, for tests that talk to it.
 type machine struct {
 	t   *testing.T
 	cfg store.Config
 	*server
-	disk disk
+	disk storetest.KeySpace
 	env  *protocol.Env[store.Message]
 }
 
@@ -49,10 +31,10 @@ func newMachine(t *testing.T) *machine { return newMachineOf(t, 3) }
 
 // newMachineOf is newMachine with so many copies.
 func newMachineOf(t *testing.T, copies int) *machine {
-	m := &machine{t: t, cfg: store.Config{ID: 11, Layout: storetest.Layout(copies, 1)}, disk: disk{}}
+	m := &machine{t: t, cfg: store.Config{ID: 11, Layout: storedeploy.Layout(copies, 1)}, disk: storetest.KeySpace{}}
 	m.restart(clock)
 	for _, id := range m.group[1:] {
-		m.tell(id, welcome{Disk: m.self.disk})
+		m.tell(id, welcome{Disk: m.self.Disk})
 	}
 	return m
 }
@@ -266,7 +248,7 @@ func TestForgotten(t *testing.T) {
 
 // TestStaleView has a coordinator tell a server that the group has a later view than its own.
 func TestStaleView(t *testing.T) {
-	c, err := newCoordinator(store.Config{ID: 10, Layout: storetest.Layout(3, 1)})
+	c, err := newCoordinator(store.Config{ID: 10, Layout: storedeploy.Layout(3, 1)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -314,12 +296,12 @@ func TestCopy(t *testing.T) {
 		to.tell(21, sent[page](from.env)[0])
 	}
 	for i := range uint64(keys) {
-		if key := store.Key(fmt.Sprint("k", i)); value(to.disk, key).Version != at(soon+i) {
-			t.Fatalf("%q is %+v", key, value(to.disk, key))
+		if key := store.Key(fmt.Sprint("k", i)); values.At(to.disk, key).Version != at(soon+i) {
+			t.Fatalf("%q is %+v", key, values.At(to.disk, key))
 		}
 	}
 	end := sent[caughtUp](to.env)
-	if len(end) != 1 || value(to.disk, "away").Version != w.ID {
+	if len(end) != 1 || values.At(to.disk, "away").Version != w.ID {
 		t.Fatalf("at the end it says %+v", to.env.Out)
 	}
 	from.tell(31, end[0])
@@ -356,7 +338,23 @@ func TestCommitCarriesItsPart(t *testing.T) {
 	txn := store.Txn{ID: store.TxnID{Time: uint64(clock), Client: 7},
 		Writes: []store.Write{{Key: "k", Bytes: []byte("x")}}}
 	m.tell(10, decide{ID: txn.ID, Shards: []uint32{0}, Commit: true, Has: true, Part: txn})
-	if v := value(m.env, "k"); string(v.Bytes) != "x" || v.Version != txn.ID {
+	if v := values.At(m.env, "k"); string(v.Bytes) != "x" || v.Version != txn.ID {
 		t.Errorf("the server holds %+v", v)
+	}
+}
+
+// TestCorruptIdentity: a server that cannot read who its disk is takes no part, and says why.
+func TestCorruptIdentity(t *testing.T) {
+	m := newMachine(t)
+	m.disk[selfKey] = m.disk[selfKey][:1]
+	m.restart(clock)
+	if m.takesPart() || !strings.Contains(m.self.Refused, "the server's identity on disk") {
+		t.Errorf("takes part: %v, refused as %q", m.takesPart(), m.self.Refused)
+	}
+	for _, id := range m.group[1:] {
+		m.tell(id, welcome{Disk: m.self.Disk})
+	}
+	if len(m.disk[selfKey]) != 1 || m.admitted() {
+		t.Errorf("the identity is %x, the disk is admitted: %v", m.disk[selfKey], m.admitted())
 	}
 }

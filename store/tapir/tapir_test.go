@@ -24,7 +24,7 @@ func subject() storetest.Subject {
 			return func(yield func(store.Key, store.Value) bool) {
 				for k, b := range disk.Scan([]byte(valuePrefix), within(valuePrefix)) {
 					key := store.Key(slices.Clone(k[len(valuePrefix):]))
-					if !yield(key, parseValue(key, slices.Clone(b))) {
+					if !yield(key, values.Parse(key, slices.Clone(b))) {
 						return
 					}
 				}

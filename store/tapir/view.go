@@ -138,7 +138,7 @@ func (s *server) sendView(env *protocol.Env[store.Message]) {
 
 // viewLate says it again, and then has the next server lead.
 func (s *server) viewLate(env *protocol.Env[store.Message], v viewNumber) {
-	if v != s.view || s.takesPart() || !s.self.admitted {
+	if v != s.view || s.takesPart() || !s.admitted() {
 		return
 	}
 	if s.change.tries++; s.change.tries > 1+env.Rand.IntN(2) {

@@ -7,17 +7,17 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
-	"github.com/foresay/foresay/store/storetest"
+	"github.com/foresay/foresay/store/storedeploy"
 )
 
 // newTestServer returns the first server of a shard with so many copies, as admitted, and an env.
 func newTestServer(t *testing.T, copies int) (*server, *protocol.Env[store.Message]) {
 	t.Helper()
-	s, err := newServer(store.Config{ID: 11, Layout: storetest.Layout(copies, 1)})
+	s, err := newServer(store.Config{ID: 11, Layout: storedeploy.Layout(copies, 1)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.self.admitted, s.members = true, s.group
+	s.self.Joined, s.members = true, s.group
 	env := protocol.NewEnv[store.Message](nil, 1, rand.New(rand.NewPCG(1, 1)))
 	env.Begin(1000)
 	return s, env

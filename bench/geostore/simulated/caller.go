@@ -79,7 +79,7 @@ func populate(s setting) (*population, error) {
 	p := &population{byID: map[protocol.ID]*caller{}, ended: func(*caller, result) {}}
 	c := storesim.NodesConfig{System: s.system, Placement: s.placement, Agents: s.agents, RoundTrip: s.roundTrip,
 		MaxOffset: s.maxOffset, Sim: sim.Config[store.Message]{Seed: s.seed, WAN: s.wan, Disk: s.disk, Service: s.service,
-			CheckEvery: 1 << 20, TraceKeep: -1, CodecChance: codecChance, App: p.receive}}
+			CheckEvery: 1 << 20, TraceKeep: -1, CodecChance: codecChance}, Hear: p.receive}
 	sites := s.wan.Sites()
 	for range s.clients {
 		c.Clients = append(c.Clients, sites...)

@@ -60,7 +60,7 @@ func (a *application) transact(ctx context.Context, l *link) {
 	}
 	ctx, cancel := context.WithTimeout(forTxn(ctx, t.n, t.n), limit)
 	defer cancel()
-	p := newPlot(t.n, a.rand, l.bug, a.w.sc.Protocol.Stale)
+	p := newPlot(t.n, a.rand, a.w.sc.Protocol.Stale)
 	t.relaxed = p.relaxed
 	err := a.run(ctx, l, p, t)
 	a.w.note(t, err)
@@ -96,7 +96,7 @@ func (a *application) nest(ctx context.Context, l *link) {
 	var plots []plot
 	for _, t := range txns {
 		t.nested = true
-		p := newPlot(t.n, a.rand, l.bug, a.w.sc.Protocol.Stale)
+		p := newPlot(t.n, a.rand, a.w.sc.Protocol.Stale)
 		p.panics = false
 		t.relaxed = p.relaxed
 		plots = append(plots, p)

@@ -25,7 +25,6 @@ func (w *world) judge(ctx context.Context, d *application) {
 	d.mode = client.GRPC
 	// What a client that has ended prepared is there until its coordinator takes it for gone.
 	d.attempts = 0
-	w.sc.bug = noBug
 	d.rand = rand.New(rand.NewPCG(w.sc.seed, 13))
 	l := w.link(d)
 	err := w.resolve(l)

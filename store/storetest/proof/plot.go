@@ -62,14 +62,13 @@ type plot struct {
 	fails  bool // if it reads something certain
 	panics bool
 	misled bool // it runs on a guess that is wrong
-	bug    *bug
 	// relaxed says that it asks to be serializable, and no more, or may see what is old.
 	relaxed bool
 	hint    []client.Option // what it declares, and asks for
 }
 
-func newPlot(n int, r *rand.Rand, b *bug, stale bool) plot {
-	p := plot{n: n, bug: b}
+func newPlot(n int, r *rand.Rand, stale bool) plot {
+	p := plot{n: n}
 	readOnly := r.IntN(4) == 0
 	for range 1 + r.IntN(4) {
 		s := step{kind: stepKind(r.IntN(int(stepKinds))), key: r.IntN(keys)}
@@ -244,9 +243,6 @@ func (a *act) write(key string, remove bool) error {
 		}
 	}
 	a.run.writes[key] = w
-	if a.bug != nil {
-		a.bug.wrote(a.n, w)
-	}
 	if remove {
 		return a.tx.Delete(key)
 	}

@@ -6,7 +6,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/foresay/foresay/internal/race"
 	"github.com/foresay/foresay/internal/seed"
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/store"
@@ -91,48 +90,11 @@ func Run(t *testing.T, subject Subject, all int) {
 	}
 }
 
-// Notices has the client break one rule at a time: some seed must show it, and not without. Where
-// blind is set nobody watches the commits, so that the history and the servers alone can tell.
-func Notices(t *testing.T, subject Subject) {
-	if race.Enabled {
-		t.Skip("it looks for no races, and takes long with the race detector")
-	}
-	const away = sim.Partial | sim.OneWay
-	for _, m := range []struct {
-		name   string
-		bug    bugKind
-		faults sim.Faults
-		blind  bool
-	}{
-		{"a guess is right if its value is, whatever its version", bugByValue, sim.Slow, false},
-		{"the commit leaves before the quorum has answered", bugNoBarrier, 0, false},
-		{"a commit without an answer is sent again, as another transaction", bugTwice, away, true},
-		{"what only reads is not validated", bugNoValidation, sim.Slow, true},
-		{"what discarded runs wrote is committed", bugLeak, sim.Slow, false},
-		{"an aborted attempt is said to be committed", bugAbortIsCommit, 0, true},
-		{"a read of one key needs no validation, whatever sites say", bugAllSettled, sim.Slow, false},
-		{"an attempt without an answer is taken for aborted, and made again", bugUnknownIsAbort, away, true},
-	} {
-		t.Run(m.name, func(t *testing.T) {
-			t.Parallel()
-			for seed := uint64(1); seed <= 40; seed++ {
-				sc := scenario{Subject: subject, seed: seed, faults: m.faults, applications: 6, mode: client.Spec, blind: m.blind,
-					bug: m.bug}
-				var err error
-				synctest.Test(t, func(t *testing.T) { _, err = play(t.Context(), sc) })
-				if err == nil {
-					continue
-				}
-				t.Logf("seed %d: %.300v", seed, err)
-				sc.bug = noBug
-				synctest.Test(t, func(t *testing.T) {
-					if _, err := play(t.Context(), sc); err != nil {
-						t.Errorf("seed %d, with nothing wrong: %v", seed, err)
-					}
-				})
-				return
-			}
-			t.Error("nobody noticed")
-		})
-	}
+// Play plays one seed with clients in mode Spec, without what a swarm adds. Where blind is set
+// nobody watches the commits, so that the history and the servers alone can tell what is wrong.
+// Goroutines meet in an order of their own: another time the same seed may not show it.
+func Play(t *testing.T, subject Subject, seed uint64, faults sim.Faults, blind bool) (err error) {
+	sc := scenario{Subject: subject, seed: seed, faults: faults, applications: 6, mode: client.Spec, blind: blind}
+	synctest.Test(t, func(t *testing.T) { _, err = play(t.Context(), sc) })
+	return err
 }

@@ -180,19 +180,6 @@ func (w watched) Commit(ctx context.Context, s client.Submission) client.Decisio
 	return d
 }
 
-// pretend notes a commit that nobody was asked for.
-func (w *watch) pretend(ctx context.Context, reads []store.Read) client.Decision {
-	d := client.Decision{Txn: store.Txn{ID: store.TxnID{Time: 1, Client: 1}},
-		Outcome: store.Outcome{Verdict: store.Committed}}
-	now := w.world.now()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	n, _ := txnOf(ctx)
-	w.calls[n] = append(w.calls[n], &commitCall{begin: now, end: now, reads: slices.Clone(reads), decision: d,
-		ended: true})
-	return d
-}
-
 // attempts returns the commits of a transaction.
 func (w *watch) attempts(n int) []commitCall {
 	w.mu.Lock()

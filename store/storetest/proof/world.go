@@ -38,7 +38,6 @@ type scenario struct {
 	applications int
 	mode         client.Mode // of all, if there are no others
 	modes        []client.Mode
-	bug          bugKind
 	blind        bool // nobody objects to commits: the history and the servers have to show what is wrong
 }
 
@@ -89,7 +88,6 @@ type link struct {
 	place   wan.Site
 	conn    *front.Conn
 	watch   *watch
-	bug     *bug
 	client  *client.Client
 	crashed atomic.Bool
 	once    sync.Once
@@ -342,12 +340,7 @@ func (w *world) link(d *application) *link {
 		panic(err) // the topology is good
 	}
 	l.watch = newWatch(w, l.conn, d.mode)
-	backend := client.Backend(l.watch)
-	if w.sc.bug != noBug {
-		l.bug = &bug{Backend: backend, watch: l.watch, kind: w.sc.bug}
-		backend = l.bug
-	}
-	if l.client, err = client.New(client.Config{Backend: backend, Mode: d.mode, MaxAttempts: d.attempts,
+	if l.client, err = client.New(client.Config{Backend: l.watch, Mode: d.mode, MaxAttempts: d.attempts,
 		PrepareEarly: true, Backoff: 20 * time.Millisecond,
 		QuorumAfter: time.Duration(5+d.rand.IntN(200)) * time.Millisecond}); err != nil {
 		panic(err)

@@ -16,12 +16,10 @@ import (
 	"github.com/foresay/foresay/sim/deploy"
 	"github.com/foresay/foresay/sim/transcript"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/storedeploy"
 	"github.com/foresay/foresay/store/storetest"
 	"github.com/foresay/foresay/wan"
 )
-
-// firstClient is the node of c1.
-const firstClient = protocol.ID(200)
 
 // An Own writes values of a protocol's own as text, ok is false for all others. all writes what is
 // within them. nil: there are none.
@@ -36,7 +34,7 @@ func Play(t *testing.T, p store.Protocol, format Own) {
 func New(p store.Protocol, format Own) transcript.Family[store.Message] {
 	return &talk{
 		protocol: p, own: format, held: map[protocol.ID]map[store.Key]store.Value{}, buffers: map[protocol.ID]*store.Buffer{},
-		begun: map[protocol.ID]uint64{}, names: map[store.Version]string{}, status: map[protocol.ID]store.ServerStatus{},
+		begun: map[protocol.ID]uint64{}, names: map[store.Version]string{},
 	}
 }
 
@@ -45,14 +43,12 @@ type talk struct {
 	protocol store.Protocol
 	own      Own
 	script   *transcript.Script[store.Message]
-	*deploy.Deployment[store.Message]
+	*storedeploy.Store
 	layout  store.Layout
-	shards  int
 	held    map[protocol.ID]map[store.Key]store.Value // by servers, as they have applied it
 	buffers map[protocol.ID]*store.Buffer             // of clients' next transactions
 	begun   map[protocol.ID]uint64                    // by clients, the Refs of Declares
 	names   map[store.Version]string                  // of transactions
-	status  map[protocol.ID]store.ServerStatus
 }
 
 // Begin is part of transcript.Family, as are Do, Expect, Format and Name.
@@ -76,77 +72,29 @@ func (t *talk) Begin(
 			return nil, err
 		}
 	}
-	t.script, t.shards, t.layout = script, n["shards"], storetest.Layout(n["sites"], n["shards"])
-	t.layout = storetest.Coordinated(t.layout, t.protocol)
+	t.script, t.layout = script, storetest.Coordinated(storedeploy.Layout(n["sites"], n["shards"]), t.protocol)
 	script.Hide("Hello", "Welcome", "TimeRequest", "TimeReply")
 	var sites []wan.Site
 	for _, s := range t.layout.Sites {
 		sites = append(sites, wan.Site(s.Name))
 	}
+	of := storedeploy.Config{Protocol: t.protocol, Layout: t.layout, Wrap: script.Wrap,
+		Sim: sim.Config[store.Message]{Seed: 1, WAN: wan.Uniform(trip, sites...)},
+		Node: func(c *store.Config) {
+			id := c.ID
+			c.RoundTrip, c.Applied = 5*trip, func(k store.Key, v store.Value) { t.applied(id, k, v) }
+		}}
+	for i := range n["clients"] {
+		of.Clients = append(of.Clients, sites[i%len(sites)])
+	}
 	var err error
-	t.Deployment, err = deploy.New(deploy.Config[store.Message]{
-		Sim: sim.Config[store.Message]{Seed: 1, WAN: wan.Uniform(trip, sites...), App: t.app}, Answers: answers,
-		Wrap: script.Wrap,
-	})
-	if err != nil {
+	if t.Store, err = storedeploy.New(of); err != nil {
 		return nil, err
 	}
-	config := func(id protocol.ID) store.Config {
-		return store.Config{ID: id, Layout: t.layout, RoundTrip: 5 * trip, Applied: func(k store.Key, v store.Value) {
-			t.applied(id, k, v)
-		}}
-	}
-	for i, site := range t.layout.Sites {
-		for _, id := range site.Coordinators {
-			if t.protocol.NewCoordinator == nil {
-				break
-			}
-			if err := t.Add(id, sites[i], func() (protocol.Node[store.Message], error) {
-				return t.protocol.NewCoordinator(config(id))
-			}); err != nil {
-				return nil, err
-			}
-		}
-		for _, id := range site.Servers() {
-			if err := t.Add(id, sites[i], func() (protocol.Node[store.Message], error) {
-				return t.protocol.NewServer(config(id))
-			}); err != nil {
-				return nil, err
-			}
-		}
-	}
-	for i := range n["clients"] {
-		id := firstClient + protocol.ID(i)
+	for _, id := range t.Clients {
 		t.buffers[id] = &store.Buffer{}
-		if err := t.Add(id, sites[i%len(sites)], func() (protocol.Node[store.Message], error) {
-			return t.protocol.NewClient(config(id))
-		}); err != nil {
-			return nil, err
-		}
 	}
 	return t.Deployment, t.Pass(2 * time.Second)
-}
-
-// answers tells which call a message to an application ends.
-func answers(msg store.Message) (uint64, bool) {
-	switch m := msg.(type) {
-	case store.Got:
-		return m.Ref, true
-	case store.Done:
-		return m.Ref, true
-	case store.Declared:
-		return m.Ref, true
-	}
-	return 0, false
-}
-
-func (t *talk) app(from protocol.ID, msg store.Message) {
-	switch m := msg.(type) {
-	case store.ServerStatus:
-		t.status[from] = m
-	case store.Refused:
-		t.Fail("server %s is refused: %s", t.Name(from), m.Reason)
-	}
 }
 
 func (t *talk) applied(id protocol.ID, k store.Key, v store.Value) {
@@ -249,26 +197,11 @@ func (t *talk) commit(client protocol.ID, writes []string) {
 	})
 }
 
-// servers returns the servers that are up, and asks them how they are.
-func (t *talk) servers() ([]protocol.ID, error) {
-	clear(t.status)
-	var up []protocol.ID
-	for _, s := range t.layout.Sites {
-		for _, id := range s.Servers() {
-			if t.Up(id) {
-				up = append(up, id)
-				t.Deliver(id, store.StatusQuery{})
-			}
-		}
-	}
-	return up, t.Pass(0)
-}
-
 func (t *talk) state() (string, error) {
-	up, err := t.servers()
+	up, err := t.Statuses()
 	var b strings.Builder
 	for _, id := range up {
-		s := t.status[id]
+		s := t.Status[id]
 		fmt.Fprintf(&b, "%8s: holds %s", t.Name(id), t.holds(id))
 		for _, at := range []struct {
 			n    int
@@ -293,7 +226,7 @@ func (t *talk) holds(id protocol.ID) string {
 
 // Expect returns what keeps words from holding.
 func (t *talk) Expect(args []string) error {
-	up, err := t.servers()
+	up, err := t.Statuses()
 	if err != nil {
 		return err
 	}
@@ -307,14 +240,14 @@ func (t *talk) Expect(args []string) error {
 		}
 	case key == "idle":
 		for _, id := range up {
-			if s := t.status[id]; s.Undecided > 0 || s.Locks > 0 || s.Wanting > 0 {
+			if s := t.Status[id]; s.Undecided > 0 || s.Locks > 0 || s.Wanting > 0 {
 				return fmt.Errorf("%s has %d undecided transactions, %d locks", t.Name(id), s.Undecided, s.Locks)
 			}
 		}
 	case sets:
 		shard := t.layout.ShardOf(store.Key(key))
 		for _, id := range up {
-			if t.status[id].Shard != shard {
+			if t.Status[id].Shard != shard {
 				continue
 			}
 			if got := string(t.held[id][store.Key(key)].Bytes); got != value {
@@ -377,8 +310,8 @@ func (t *talk) name(v store.Version) string {
 
 // Name returns a for a coordinator, a/0 for a server, and c1 for a client.
 func (t *talk) Name(id protocol.ID) string {
-	if id >= firstClient {
-		return fmt.Sprint("c", id-firstClient+1)
+	if id >= storedeploy.FirstClient {
+		return fmt.Sprint("c", id-storedeploy.FirstClient+1)
 	}
 	for _, s := range t.layout.Sites {
 		if i := slices.Index(s.Shards, id); i >= 0 {
