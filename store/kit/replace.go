@@ -87,4 +87,6 @@ func replace(
 func Standing(st *store.ServerStatus, group *raft.Part[store.Message]) {
 	member, removed := group.Standing()
 	st.Joins, st.Left, st.ArrivedBytes = !member && !removed, removed, group.ArrivedBytes()
+	_, st.Leads = group.Leads()
+	st.Term = group.Term()
 }
