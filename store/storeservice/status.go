@@ -75,8 +75,8 @@ type ShardStatus struct {
 	OldestUndecidedSeconds float64 `json:"oldest_undecided_seconds"`
 	// Move is how far the shard's copy is on its way to another site; nil: it is not being moved.
 	Move *MoveStatus `json:"move,omitempty"`
-	// Leads says that the server leads its shard's group, and Term which term it is in; 0: the protocol
-	// has no groups, or the server is in none.
+	// Leads says that the server leads its shard's group, and Term which term it is in; 0: the
+	// protocol has no groups, or the server is in none.
 	Leads bool   `json:"leads,omitempty"`
 	Term  uint64 `json:"term,omitempty"`
 	// Clock is what reads at timestamps go by; nil: the protocol has none.
