@@ -46,6 +46,10 @@ type (
 		// has so many bytes since it began; Left that it is a member no more (Replace).
 		Joins, Left  bool
 		ArrivedBytes uint64
+		// Leads says that the server leads its shard's group (Protocol.Leads), and Term which term it is
+		// in; 0: it is in no group.
+		Leads bool
+		Term  uint64
 		// Clock is what reads at timestamps go by, of protocols that have them (Protocol.Clocked); nil:
 		// there are none.
 		Clock *ClockStatus

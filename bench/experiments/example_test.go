@@ -49,6 +49,7 @@ func ExampleAll() {
 	// carousel-locality [virtual]
 	// carousel-contention [virtual]
 	// carousel-general [virtual]
+	// carousel-placement [virtual]
 	// carousel-throughput [virtual real]
 	// carousel-failover [virtual]
 }

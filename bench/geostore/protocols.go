@@ -174,14 +174,17 @@ func (m outcome) protocolRow(site wan.Site, class plan.Class, all []modelled, co
 	return row
 }
 
+// everywhere is the placement of systems all of whose sites have all copies.
+const everywhere = "everywhere"
+
 // placeCells tell what store it is, beside the system; none if it is the paper's.
 func (m outcome) placeCells() table.Row {
 	if m.place == nil {
 		return nil
 	}
-	at := "ring"
+	at := m.place.label()
 	if plan.System(m.system).Whole() {
-		at = "everywhere"
+		at = everywhere
 	}
 	return table.Row{table.Is("mode", m.mode.String()), table.Is("wan", m.place.wan), table.Is("placement", at)}
 }

@@ -174,8 +174,18 @@ func addBest(rows []table.Row, chooser string) {
 	}
 }
 
-// samePoint reports whether two rows have the same site and parameters.
+// samePoint reports whether two rows have the same site and parameters. A system whose copies are
+// everywhere is at the point of any placement.
 func samePoint(a, b table.Row) bool {
+	for _, r := range []table.Row{a, b} {
+		if r.Value("placement") == everywhere {
+			return sameLoad(a, b)
+		}
+	}
+	return sameLoad(a, b) && same(a, b, "placement")
+}
+
+func sameLoad(a, b table.Row) bool {
 	return same(a, b, "site", "workload", "ops", "read_percent", "alpha", "clients", "mode", "wan", "class",
 		"locality_percent")
 }

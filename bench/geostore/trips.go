@@ -24,8 +24,8 @@ func (h hopCount) of(o bench.Options, p studyPoint, s system) ([]storesim.Measur
 	}
 	setting := p.place.setting()
 	setting.Load.Workload, setting.Load.Locality, setting.Load.Seed = p.workload, p.locality, o.Seed
-	name := fmt.Sprintf("%s %s %T %v %v %d", s.name, p.place.wan, p.workload, p.place.stale, p.place.general,
-		p.locality)
+	name := fmt.Sprintf("%s %s %s %T %v %v %d", s.name, p.place.wan, p.place.label(), p.workload, p.place.stale,
+		p.place.general, p.locality)
 	if all, ok := h[name]; ok {
 		return all, nil
 	}

@@ -108,6 +108,50 @@ func TestClocksAreApart(t *testing.T) {
 	})
 }
 
+// TestLeadersAreTold: of the servers of a shard that is led one says that it leads, all that they
+// are in the same term; without groups there is no term.
+func TestLeadersAreTold(t *testing.T) {
+	for _, system := range protocolSystems(waiting(), plan.Layered, plan.CarouselDirect, plan.TAPIR) {
+		synctest.Test(t, func(t *testing.T) {
+			s, err := Open(t.Context(), Config{Protocol: system.protocol, Shards: 2, Seed: 1,
+				Matrix: wan.Uniform(20*time.Millisecond, "a", "b", "c")})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := pause(t.Context(), 3*time.Second); err != nil {
+				t.Error(err)
+			}
+			leaders, terms := map[int]int{}, map[int]map[uint64]bool{}
+			for _, site := range []wan.Site{"a", "b", "c"} {
+				status, err := s.Status(t.Context(), site)
+				if err != nil {
+					t.Error(err)
+				}
+				for _, st := range status {
+					if terms[st.Shard] == nil {
+						terms[st.Shard] = map[uint64]bool{}
+					}
+					terms[st.Shard][st.Term] = true
+					if st.Leads {
+						leaders[st.Shard]++
+					}
+				}
+			}
+			for k, seen := range terms {
+				if led := system.protocol.Leads; len(seen) != 1 || seen[0] == led || (leaders[k] == 1) != led {
+					t.Errorf("%v: shard %d has %d leaders, and terms %v", system, k, leaders[k], seen)
+				}
+			}
+			if len(terms) < 2 {
+				t.Errorf("%v: statuses are of shards %v", system, terms)
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // TestGeneralTakesWhatTheModelSays: transactions that declare nothing take what the model says, and
 // as much of layered's time as is promised, whether nothing or all of what they read is predicted.
 func TestGeneralTakesWhatTheModelSays(t *testing.T) {

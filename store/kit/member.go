@@ -177,9 +177,10 @@ func (m *Member) said(env *protocol.Env[store.Message], msg smr.Message) {
 func (m *Member) Status(env *protocol.Env[store.Message], ref uint64) store.ServerStatus {
 	m.Part.Receive(env, protocol.App, smr.StatusQuery{})
 	member, removed := m.Standing()
+	_, leads := m.Leads()
 	return store.ServerStatus{Ref: ref, Site: m.place.Site, Shard: m.place.Index, Epoch: m.cfg.Epoch,
 		Admitted: m.status.Ready(), Refused: m.refused, Joins: !member && !removed, Left: removed,
-		ArrivedBytes: m.ArrivedBytes()}
+		ArrivedBytes: m.ArrivedBytes(), Leads: leads, Term: m.Term()}
 }
 
 // handOver has the group be led at another site. The answer is sent at once or, in said, when the

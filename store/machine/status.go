@@ -159,6 +159,7 @@ func (n *Node) Status(ctx context.Context) (*pb.StatusResponse, error) {
 			Reservations: uint64(st.Reservations), Held: uint64(st.Held),
 			TransactionBytes: uint64(st.TxnBytes), CopiedValues: st.Counts.CopiedValues, CopiedBytes: st.Counts.CopiedBytes,
 			CopiedServers: uint32(st.Copied), NeededServers: uint32(st.Needed),
+			Leads: st.Leads, Term: st.Term,
 		}
 		row.Move = n.move.status(st)
 		if c := st.Clock; c != nil {

@@ -198,19 +198,15 @@ func (v *view) outcome(t Txn) outcome {
 	panic("plan: " + string(v.system)) // it was validated
 }
 
-// floor: a majority of each partition has to learn what conflicts with what; and of a transaction
-// that writes, another site has to have what was written, which may depend on what was read.
+// floor is of a client whose site's word is not enough: see floorOf.
 func (v *view) floor(t Txn) time.Duration {
-	if len(t.Writes) == 0 {
-		return v.longest(t.Reads, func(p part) time.Duration { return min(p.leader, p.majority) })
-	}
 	safe := time.Duration(0)
 	for i, s := range v.up {
 		if d := v.trip(v.c, s); s != v.c && (i == 0 || safe == 0 || d < safe) {
 			safe = d
 		}
 	}
-	return max(v.longest(t.Reads, toMajority), v.longest(t.Writes, toMajority), v.longest(t.Reads, toNearest)+safe)
+	return floorOf(t, func(k int) part { return v.parts[k] }, safe)
 }
 
 // replicatedCommit reads from a majority and has a majority of all sites vote. A single read is

@@ -102,7 +102,7 @@ func TestPlacementsDiffer(t *testing.T) {
 	s := ring(wan.Carousel(), updates{keys(t), 4})
 	s.Load.Txns = 1000
 	least, most, n := time.Hour, time.Duration(0), 0
-	for p := range balanced(s.WAN.Sites()) {
+	for p := range plan.Balanced(s.WAN.Sites()) {
 		s.Placement = p
 		rows, err := plan.Latencies(s, plan.CarouselBasic)
 		if err != nil {
@@ -118,37 +118,6 @@ func TestPlacementsDiffer(t *testing.T) {
 		Measure: plan.Median}}.Best(nil)
 	if err != nil || best.Latency > least {
 		t.Errorf("the search finds %v, %v; the best that there is has %v", best, err, least)
-	}
-}
-
-// balanced returns all placements of five partitions in which site i leads partition i, and each
-// site has three copies.
-func balanced(sites []wan.Site) func(yield func([][]wan.Site) bool) {
-	return func(yield func([][]wan.Site) bool) {
-		p, has := make([][]wan.Site, len(sites)), map[wan.Site]int{}
-		var place func(k int) bool
-		place = func(k int) bool {
-			if k == len(sites) {
-				return yield(p)
-			}
-			for i, a := range sites {
-				for _, b := range sites[i+1:] {
-					if a == sites[k] || b == sites[k] || has[a] == 2 || has[b] == 2 {
-						continue
-					}
-					has[a]++
-					has[b]++
-					p[k] = []wan.Site{sites[k], a, b}
-					if !place(k + 1) {
-						return false
-					}
-					has[a]--
-					has[b]--
-				}
-			}
-			return true
-		}
-		place(0)
 	}
 }
 
@@ -196,5 +165,36 @@ func TestDirect(t *testing.T) {
 		if mean[1] > mean[0]*6/5 {
 			t.Errorf("without %s the others take %v, with all %v", lost, mean[1], mean[0])
 		}
+	}
+}
+
+// TestDirectOverPlacements: what mode direct takes for transactions of a client's own copies,
+// against the floor, on every balanced placement. No protocol with leaders reaches the floor where
+// somebody else leads; with them at the client's site direct does.
+func TestDirectOverPlacements(t *testing.T) {
+	s := ring(wan.Carousel(), workload.Retwis{Keys: keys(t)})
+	s.Load.Txns = 500
+	ratio := func() float64 {
+		rows, err := plan.Latencies(s, plan.Floor, plan.CarouselDirect)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return float64(allOf(t, rows, plan.CarouselDirect, plan.LocalReplica).Mean) /
+			float64(allOf(t, rows, plan.Floor, plan.LocalReplica).Mean)
+	}
+	least, most, n := 100.0, 0.0, 0
+	for p := range plan.Balanced(s.WAN.Sites()) {
+		s.Placement = p
+		r := ratio()
+		least, most, n = min(least, r), max(most, r), n+1
+	}
+	t.Logf("%.3f to %.3f times the floor", least, most)
+	if n != 216 || least < 1 || least > 1.05 || most < 1.5 || most > 1.6 {
+		t.Errorf("over %d placements it takes %.3f to %.3f times the floor, want 1.04 to 1.6", n, least, most)
+	}
+	s = ring(wan.Carousel(), workload.Retwis{Keys: keys(t)})
+	s.Load.Txns, s.Load.Locality = 500, 100
+	if r := ratio(); r > 1.005 {
+		t.Errorf("with leaders at the client's site it takes %.3f times the floor", r)
 	}
 }

@@ -121,10 +121,9 @@ func (c *Client) Distances(ctx context.Context) []Distance {
 	return out
 }
 
-// Floor returns the least time that a transaction of several reads takes for a client at these
-// distances: one round trip to the nearest majority of a number of sites. ok is false if too few
-// answered.
-func Floor(distances []Distance, sites int) (floor time.Duration, ok bool) {
+// Majority returns the round trip that completes the nearest majority of a number of sites. ok is
+// false if too few answered.
+func Majority(distances []Distance, sites int) (trip time.Duration, ok bool) {
 	majority := sites/2 + 1
 	if len(distances) < majority {
 		return 0, false

@@ -220,11 +220,11 @@ func TestStore(t *testing.T) {
 				t.Errorf("k is %q, %v", v, err)
 			}
 			d := conn.Distances(ctx)
-			if floor, ok := Floor(d, 3); len(d) != 3 || !ok || floor != roundTrip {
-				t.Errorf("the distances are %v, the floor %v", d, floor)
+			if trip, ok := Majority(d, 3); len(d) != 3 || !ok || trip != roundTrip {
+				t.Errorf("the distances are %v, a majority is %v away", d, trip)
 			}
-			if _, ok := Floor(d[:1], 3); ok {
-				t.Error("there is a floor with one site of three")
+			if _, ok := Majority(d[:1], 3); ok {
+				t.Error("there is a majority with one site of three")
 			}
 		})
 		w.page("a", "/debug/pprof/goroutine?debug=1", http.StatusOK, "goroutine profile: total ")

@@ -75,6 +75,10 @@ type ShardStatus struct {
 	OldestUndecidedSeconds float64 `json:"oldest_undecided_seconds"`
 	// Move is how far the shard's copy is on its way to another site; nil: it is not being moved.
 	Move *MoveStatus `json:"move,omitempty"`
+	// Leads says that the server leads its shard's group, and Term which term it is in; 0: the
+	// protocol has no groups, or the server is in none.
+	Leads bool   `json:"leads,omitempty"`
+	Term  uint64 `json:"term,omitempty"`
 	// Clock is what reads at timestamps go by; nil: the protocol has none.
 	Clock *ClockStatus `json:"clock,omitempty"`
 	// Order is what becomes of requests that are handled by arrival; nil: they are not.
@@ -167,6 +171,7 @@ func describe(m *pb.StatusResponse, now time.Time) Status {
 			Held:             sh.GetHeld(),
 			TransactionBytes: sh.GetTransactionBytes(), CopiedValues: sh.GetCopiedValues(), CopiedBytes: sh.GetCopiedBytes(),
 			CopiedServers: sh.GetCopiedServers(), NeededServers: sh.GetNeededServers(),
+			Leads: sh.GetLeads(), Term: sh.GetTerm(),
 			Clock: describeClock(sh.GetClock(), now), Order: describeOrder(sh.GetOrder()),
 		}
 		if m := sh.GetMove(); m != nil {

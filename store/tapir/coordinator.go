@@ -159,7 +159,7 @@ func (c *coordinator) task(env *protocol.Env[store.Message], id store.TxnID, sha
 	if len(c.entries) >= c.cfg.MaxTxns {
 		return nil
 	}
-	k := &task{id: id, shards: shards, ballot: ballot{By: firstDrawn + env.Rand.Uint64()>>1}}
+	k := &task{id: id, shards: shards, ballot: ballot{By: drawn(env.Rand)}}
 	for _, s := range shards {
 		k.parts = append(k.parts, newPart(c.cfg.Layout, s))
 	}
@@ -259,7 +259,11 @@ func (c *coordinator) preempted(env *protocol.Env[store.Message], k *task, by ba
 	if k.ballot.Round > by.Round {
 		return // it is about to begin already
 	}
-	k.ballot.Round = by.Round + 1
+	if k.ballot.Round = by.Round; by.Round < lastRound {
+		k.ballot.Round++
+	} else { // round 0 is not the next one: in that votes alone decide
+		k.ballot.By = drawn(env.Rand)
+	}
 	for _, p := range k.parts {
 		if p.stage != chosen {
 			p.ask()

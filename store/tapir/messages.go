@@ -2,6 +2,8 @@ package tapir
 
 import (
 	"cmp"
+	"math"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/foresay/foresay/internal/wirefmt"
@@ -19,6 +21,11 @@ type ballot struct {
 func (b ballot) compare(o ballot) int {
 	return cmp.Or(cmp.Compare(b.Round, o.Round), cmp.Compare(b.By, o.By))
 }
+
+// lastRound has no next one. There it is the draw that tells which of two ballots is the later one.
+const lastRound = math.MaxUint32
+
+func drawn(r *rand.Rand) uint64 { return firstDrawn + r.Uint64()>>1 }
 
 // firstDrawn is above By of the ballots that view changes give to what nobody was asked about.
 const firstDrawn = 2

@@ -1,6 +1,7 @@
 package tapir
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -123,5 +124,29 @@ func TestBallots(t *testing.T) {
 	}
 	if len(seen) < 2 {
 		t.Errorf("its ballots are %v", seen)
+	}
+}
+
+// TestLastRound: whatever round somebody says that it has promised, a coordinator that is preempted
+// goes on with a later ballot, and never in round 0 again, in which votes alone may decide.
+func TestLastRound(t *testing.T) {
+	for _, by := range []ballot{{Round: 1, By: 1 << 63}, {lastRound - 1, 9}, {lastRound, 9}, {lastRound, math.MaxUint64}} {
+		c, err := newCoordinator(store.Config{ID: 10, Layout: storedeploy.Layout(3, 1)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		env := protocol.NewEnv[store.Message](nil, 1, rand.New(rand.NewPCG(1, 1)))
+		env.Begin(0)
+		c.Receive(env, 11, finish{ID: at(5), Shards: []uint32{0}})
+		c.Receive(env, 11, answer{ID: at(5), Promised: by})
+		env.Begin(0)
+		c.Expire(env, againTimer{at(5)})
+		all := sent[propose](env)
+		if len(all) == 0 {
+			t.Fatalf("promised %v: it does not go on", by)
+		}
+		if b := all[0].Ballot; b.Round == 0 || b.compare(by) <= 0 && by.By < math.MaxUint64 || !all[0].Whole {
+			t.Errorf("promised %v: it goes on with %v", by, b)
+		}
 	}
 }

@@ -130,8 +130,12 @@ func choicePlants() []plant.Bug {
 			New: "\t\tif (r.vote == unvoted || MUTANT && !r.holds()) && r.has && r.accepted == (ballot{}) {\n",
 		},
 		{
+			Name: "the round of a ballot wraps", Test: "TestLastRound",
+			Old: "by.Round < lastRound {", New: "by.Round < lastRound || MUTANT {",
+		},
+		{
 			Name: "a coordinator uses a ballot twice", Test: "TestBallots",
-			Old: "ballot: ballot{By: firstDrawn + env.Rand.Uint64()>>1}}",
+			Old: "ballot: ballot{By: drawn(env.Rand)}}",
 			New: "ballot: ballot{By: firstDrawn + env.Rand.Uint64()>>1*plantedNot}}",
 			Also: []plant.Edit{{Old: "func (c *coordinator) task(", New: "var plantedNot = map[bool]uint64{false: 1}[MUTANT]" +
 				"\n\n" + "func (c *coordinator) task("}},

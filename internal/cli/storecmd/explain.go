@@ -2,6 +2,7 @@ package storecmd
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -11,7 +12,10 @@ import (
 	"github.com/foresay/foresay/internal/cli/command"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/client"
+	"github.com/foresay/foresay/store/plan"
+	"github.com/foresay/foresay/store/storeconfig"
 	"github.com/foresay/foresay/store/storeservice"
+	"github.com/foresay/foresay/wan"
 )
 
 // An explanation says what a transaction waited for, and what it would have had to wait for at
@@ -19,14 +23,82 @@ import (
 type explanation struct {
 	Attempts []attemptExplained `json:"attempts"`
 	TookMS   float64            `json:"took_ms"`
-	// FloorMS is one round trip to the nearest majority of sites, 0 if too few were measured.
-	// FloorSite is the farthest of these.
+	// Class is the transaction's, as in package plan, and FloorMS what no protocol goes below for it
+	// from here. They are absent if it came to no commit, or too few sites were measured.
+	Class     string              `json:"class,omitempty"`
 	FloorMS   float64             `json:"floor_ms,omitempty"`
-	FloorSite string              `json:"floor_site,omitempty"`
 	Ratio     float64             `json:"ratio,omitempty"` // of what it took to the floor
 	Distances []distanceExplained `json:"distances"`       // the nearest first
 
-	sites int
+	at sight
+}
+
+// A sight is what a client has measured of a store.
+type sight struct {
+	near    []storeservice.Distance // the nearest first
+	sites   int                     // how many there are, those that have not answered too
+	system  plan.System
+	placed  [][]wan.Site     // the sites with a copy of each shard
+	leaders map[int]wan.Site // of shards that are led
+}
+
+// sightOf measures how far a store's sites are, and asks who leads.
+func sightOf(ctx context.Context, c *storeservice.Client) sight {
+	s := sight{near: c.Distances(ctx), sites: c.Sites(), leaders: map[int]wan.Site{}}
+	file, top := c.Store(), c.Store().Topology()
+	s.system = systemOf(file)
+	for k := range top.Shards {
+		var at []wan.Site
+		for i, site := range top.Sites {
+			if top.Has(i, k) {
+				at = append(at, wan.Site(site.Name))
+			}
+		}
+		s.placed = append(s.placed, at)
+	}
+	terms := map[int]uint64{}
+	for _, m := range c.Status(ctx) {
+		for _, sh := range m.Shards {
+			if k := int(sh.Shard); sh.Leads && sh.Term > terms[k] {
+				terms[k], s.leaders[k] = sh.Term, wan.Site(m.Site)
+			}
+		}
+	}
+	return s
+}
+
+// systemOf is what package plan calls a store's protocol in its mode.
+func systemOf(s *storeconfig.Store) plan.System {
+	p, mode := s.StoreProtocol(), s.Mode
+	if mode == "" && len(p.Modes) > 0 {
+		mode = p.Modes[0]
+	}
+	if mode == "" {
+		return plan.System(p.Name)
+	}
+	return plan.System(p.Name + "-" + mode)
+}
+
+// txnOf returns the shards of a transaction that was asked to be committed; false if none was, or
+// nobody has told what it was.
+func (s sight) txnOf(t *client.Trace) (txn plan.Txn, ok bool) {
+	add := func(to *[]int, key store.Key) {
+		if len(s.placed) > 0 {
+			*to = append(*to, store.ShardOf(key, len(s.placed)))
+		}
+	}
+	for _, r := range t.Txn.Reads {
+		add(&txn.Reads, r.Key)
+	}
+	for _, w := range t.Txn.Writes {
+		add(&txn.Writes, w.Key)
+	}
+	if t.Txn.ID.IsZero() && !t.Failed && t.Outcome.Verdict == store.Committed { // it only reads, and needed no commit
+		for _, r := range t.Reads {
+			add(&txn.Reads, r.Key)
+		}
+	}
+	return txn, len(txn.Reads)+len(txn.Writes) > 0
 }
 
 type distanceExplained struct {
@@ -77,8 +149,11 @@ type hop struct {
 	Site   string  `json:"site,omitempty"`
 	FromMS float64 `json:"from_ms"`
 	ToMS   float64 `json:"to_ms"`
-	// WideArea says that the site is far, compared with the majority's farthest.
+	// WideArea says that the site is far, compared with the majority's farthest, or that a commit
+	// took others than those that are near. Trips is how many round trips such a commit takes at
+	// most, one after the other.
 	WideArea bool `json:"wide_area"`
+	Trips    int  `json:"round_trips_at_most,omitempty"`
 }
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
@@ -97,17 +172,25 @@ const nearFraction = 0.1
 
 // explain makes an explanation of the traces of a transaction's attempts. The level is that of
 // transactions that ask for none.
-func explain(traces []*client.Trace, near []storeservice.Distance, sites int, level client.Level) *explanation {
-	x := &explanation{Attempts: []attemptExplained{}, Distances: []distanceExplained{}, sites: sites}
-	for _, d := range near {
+func explain(traces []*client.Trace, at sight, level client.Level) *explanation {
+	x := &explanation{Attempts: []attemptExplained{}, Distances: []distanceExplained{}, at: at}
+	for _, d := range at.near {
 		x.Distances = append(x.Distances, distanceExplained{d.Site, ms(d.RoundTrip)})
-	}
-	if floor, ok := storeservice.Floor(near, sites); ok {
-		x.FloorMS, x.FloorSite = ms(floor), near[sites/2].Site
 	}
 	for _, t := range traces {
 		x.Attempts = append(x.Attempts, x.attempt(t, level))
 		x.TookMS = ms(t.Ended)
+	}
+	if len(traces) > 0 {
+		if txn, ok := at.txnOf(traces[len(traces)-1]); ok {
+			m := plan.Measured{Trips: map[wan.Site]time.Duration{}, Placement: at.placed, Leaders: at.leaders}
+			for _, d := range at.near {
+				m.Trips[wan.Site(d.Site)] = d.RoundTrip
+			}
+			if class, floor, ok := m.Floor(txn); ok {
+				x.Class, x.FloorMS = string(class), ms(floor)
+			}
+		}
 	}
 	if x.FloorMS > 0 {
 		x.Ratio = x.TookMS / x.FloorMS
@@ -136,7 +219,8 @@ func (x *explanation) attempt(t *client.Trace, level client.Level) attemptExplai
 			r.KnownSite, r.Right})
 	}
 	if t.Commit >= 0 {
-		a.Commit = &hop{What: "commit", Site: t.Site, FromMS: ms(t.Commit), ToMS: ms(t.Ended), WideArea: x.far(t.Site)}
+		commit := x.commit(t)
+		a.Commit = &commit
 	}
 	a.Path = x.path(t)
 	return a
@@ -144,8 +228,22 @@ func (x *explanation) attempt(t *client.Trace, level client.Level) attemptExplai
 
 // far reports whether a site is not where the client is, or next door. What is not known is far.
 func (x *explanation) far(site string) bool {
-	i := slices.IndexFunc(x.Distances, func(d distanceExplained) bool { return d.Site == site })
-	return i < 0 || x.FloorMS == 0 || x.Distances[i].RoundTripMS > nearFraction*x.FloorMS
+	i := slices.IndexFunc(x.at.near, func(d storeservice.Distance) bool { return d.Site == site })
+	most, ok := storeservice.Majority(x.at.near, x.at.sites)
+	return i < 0 || !ok || float64(x.at.near[i].RoundTrip) > nearFraction*float64(most)
+}
+
+// commit is an attempt's wait for its commit. Whoever had the last word may be near, and have
+// waited for others: then it took at least as long as the way to another site and back.
+func (x *explanation) commit(t *client.Trace) hop {
+	h := hop{What: "commit", Site: t.Site, FromMS: ms(t.Commit), ToMS: ms(t.Ended), WideArea: x.far(t.Site)}
+	if len(x.at.near) > 1 && t.Ended-t.Commit >= x.at.near[1].RoundTrip {
+		h.WideArea = true
+	}
+	if txn, ok := x.at.txnOf(t); ok && h.WideArea {
+		h.Trips = x.at.system.CommitTrips(txn, t.Outcome.Fast)
+	}
+	return h
 }
 
 // An arrival is an answer, which something that came later may have waited for.
@@ -171,7 +269,7 @@ func (x *explanation) path(t *client.Trace) []hop {
 	hops := []hop{}
 	now := t.Ended
 	if t.Commit >= 0 {
-		hops = append(hops, hop{"commit", t.Site, ms(t.Commit), ms(t.Ended), x.far(t.Site)})
+		hops = append(hops, x.commit(t))
 		now = t.Commit
 	}
 	for {
@@ -184,7 +282,8 @@ func (x *explanation) path(t *client.Trace) []hop {
 		if last == nil {
 			break
 		}
-		hops = append(hops, hop{last.what, last.site, ms(last.asked), ms(last.at), x.far(last.site)})
+		hops = append(hops, hop{What: last.what, Site: last.site, FromMS: ms(last.asked), ToMS: ms(last.at),
+			WideArea: x.far(last.site)})
 		now = last.asked // which is earlier than it was, so this ends
 	}
 	slices.Reverse(hops)
@@ -209,15 +308,24 @@ func (x *explanation) write(w io.Writer) {
 	}
 	fmt.Fprintf(w, "in all %.1f ms; wide-area waits, one after the other: %d\n", x.TookMS, hops)
 	if x.FloorMS > 0 {
-		fmt.Fprintf(w, "that is %.2f times the floor of %.1f ms: one round trip to %s, which completes the nearest "+
-			"majority of %d sites\n",
-			x.Ratio, x.FloorMS, x.FloorSite, x.sites)
+		fmt.Fprintf(w, "that is %.2f times the floor of %.1f ms, of its class from here: %s\n", x.Ratio, x.FloorMS,
+			classText(plan.Class(x.Class)))
 	}
 	var near []string
 	for _, d := range x.Distances {
 		near = append(near, fmt.Sprintf("%s %.1f ms", d.Site, d.RoundTripMS))
 	}
 	fmt.Fprintf(w, "round trips from here: %s\n", command.Joined(near))
+}
+
+func classText(c plan.Class) string {
+	switch c {
+	case plan.ReadOnly:
+		return "ro, it only reads"
+	case plan.LocalReplica:
+		return "lrt, it writes, and its site has copies of all that it touches"
+	}
+	return "rpt, it writes, and touches what its site has no copy of"
 }
 
 func (x *explanation) writeAttempt(w io.Writer, a attemptExplained) {
@@ -266,7 +374,11 @@ func (x *explanation) writeAttempt(w io.Writer, a attemptExplained) {
 	}
 	var path []string
 	for _, h := range a.Path {
-		text := fmt.Sprintf("%s %.1f ms", h.What, h.ToMS-h.FromMS)
+		text := h.What
+		if h.Trips > 1 {
+			text += fmt.Sprintf(", of up to %d round trips,", h.Trips)
+		}
+		text += fmt.Sprintf(" %.1f ms", h.ToMS-h.FromMS)
 		if h.Site != "" {
 			text += " (" + h.Site
 			if h.WideArea {

@@ -180,7 +180,7 @@ func (s *prompt) use(c *storeservice.Client, mode client.Mode) (err error) {
 		s.live.abort()
 		s.live = nil
 	}
-	s.conn, s.near = c, nil
+	s.conn, s.at = c, nil
 	s.client, err = c.Transactions(mode, 0)
 	return err
 }

@@ -26,11 +26,12 @@ func (p *program) statusCommand() *cobra.Command {
 sites to know its disk; syncing: it copies what another site has; refused: it must not; joining and
 left: 'foresay store move' moves the shard's copy to here, or has moved it from here), how many
 transactions it remembers, how many of them are not decided or are blocked, how many keys are
-locked, and how many votes and reads are held until keys are free. With carousel also whether the
-machine leads the shard, up to when it may have served reads at timestamps (the ceiling, from now
-on), and how far its clock is ahead of those of other sites. Below that it says why machines
-do not take part, which transactions are blocked, and the command that ends that. Exits with 1 if
-nobody answers. With --wait it waits until all machines answer and take part.`,
+locked, and how many votes and reads are held until keys are free. With protocols whose shards are
+led also whether the machine leads the shard, and the term that it is in; with carousel up to when
+it may have served reads at timestamps (the ceiling, from now on), and how far its clock is ahead of
+those of other sites. Below that it says why machines do not take part, which transactions are
+blocked, and the command that ends that. Exits with 1 if nobody answers. With --wait it waits until
+all machines answer and take part.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return p.withClient(&f, func(client *storeservice.Client) error {
@@ -177,22 +178,35 @@ func withRemedies(statuses []storeservice.Status, dir string) []statusWithRemedy
 	return out
 }
 
+// leadColumns say who leads a shard, and in which term, with tabs before them.
+func leadColumns(sh storeservice.ShardStatus) string {
+	switch {
+	case sh.Term == 0:
+		return "\t-\t-"
+	case sh.Leads:
+		return fmt.Sprintf("\tyes\t%d", sh.Term)
+	}
+	return fmt.Sprintf("\tno\t%d", sh.Term)
+}
+
+// anyShard reports whether a shard of one of the machines is as asked for.
+func anyShard(statuses []storeservice.Status, is func(storeservice.ShardStatus) bool) bool {
+	return slices.ContainsFunc(statuses, func(s storeservice.Status) bool { return slices.ContainsFunc(s.Shards, is) })
+}
+
 // clockColumns are the columns of what a shard's reads at timestamps go by, with tabs before them.
 func clockColumns(c *storeservice.ClockStatus) string {
 	if c == nil {
 		return ""
 	}
-	leads, ceiling, offset := "no", "-", "-"
-	if c.Leads {
-		leads = "yes"
-	}
+	ceiling, offset := "-", "-"
 	if c.ReadCeiling != nil {
 		ceiling = fmt.Sprintf("%+.1f s", c.ReadCeilingAheadSeconds)
 	}
 	if c.Sites > 0 {
 		offset = fmt.Sprintf("%+.1f ± %.1f ms", c.OffsetMS, c.WithinMS)
 	}
-	return fmt.Sprintf("\t%s\t%s\t%s (max %v ms)", leads, ceiling, offset, c.MaxOffsetMS)
+	return fmt.Sprintf("\t%s\t%s (max %v ms)", ceiling, offset, c.MaxOffsetMS)
 }
 
 // orderColumn is what becomes of requests that are handled by arrival, with a tab before it.
@@ -208,16 +222,15 @@ func orderColumn(o *storeservice.OrderStatus) string {
 
 func writeStatus(w io.Writer, statuses []storeservice.Status, dir string) error {
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	clocked := slices.ContainsFunc(statuses, func(s storeservice.Status) bool {
-		return slices.ContainsFunc(s.Shards, func(sh storeservice.ShardStatus) bool { return sh.Clock != nil })
-	})
+	led := anyShard(statuses, func(sh storeservice.ShardStatus) bool { return sh.Term > 0 })
 	header := "site\tmachine\taddress\tepoch\tuptime\tshard\tstate\ttransactions\tundecided\tblocked\tlocked keys\theld"
-	if clocked {
-		header += "\tleads\tread ceiling\tclock offset"
+	if led {
+		header += "\tleads\tterm"
 	}
-	if slices.ContainsFunc(statuses, func(s storeservice.Status) bool {
-		return slices.ContainsFunc(s.Shards, func(sh storeservice.ShardStatus) bool { return sh.Order != nil })
-	}) {
+	if anyShard(statuses, func(sh storeservice.ShardStatus) bool { return sh.Clock != nil }) {
+		header += "\tread ceiling\tclock offset"
+	}
+	if anyShard(statuses, func(sh storeservice.ShardStatus) bool { return sh.Order != nil }) {
 		header += "\theld by arrival"
 	}
 	fmt.Fprintln(t, header)
@@ -232,8 +245,12 @@ func writeStatus(w io.Writer, statuses []storeservice.Status, dir string) error 
 			fmt.Fprintf(t, "%s\t-\t%s\t-\t-\t-\t-\t-\n", machine, s.State)
 		}
 		for _, sh := range s.Shards {
-			fmt.Fprintf(t, "%s\t%d\t%s\t%d\t%d\t%d\t%d\t%d%s%s\n", machine, sh.Shard, sh.State, sh.Transactions, sh.Undecided,
-				sh.Blocked, sh.Locked, sh.Held+sh.Waiting, clockColumns(sh.Clock), orderColumn(sh.Order))
+			leads := ""
+			if led {
+				leads = leadColumns(sh)
+			}
+			fmt.Fprintf(t, "%s\t%d\t%s\t%d\t%d\t%d\t%d\t%d%s%s%s\n", machine, sh.Shard, sh.State, sh.Transactions,
+				sh.Undecided, sh.Blocked, sh.Locked, sh.Held+sh.Waiting, leads, clockColumns(sh.Clock), orderColumn(sh.Order))
 			machine = "\t\t\t\t" // said once
 		}
 	}

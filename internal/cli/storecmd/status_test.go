@@ -60,17 +60,17 @@ func TestOrderIsShown(t *testing.T) {
 	}
 }
 
-// TestClocksAreShown: where reads go by timestamps there are columns for that, and a machine whose
-// clock is off is named below.
+// TestClocksAreShown: where shards are led, and reads go by timestamps, there are columns for that,
+// and a machine whose clock is off is named below.
 func TestClocksAreShown(t *testing.T) {
 	at := time.Unix(9, 0)
 	clock := storeservice.ClockStatus{Leads: true, ReadCeiling: &at, ReadCeilingAheadSeconds: 0.61, Sites: 2,
 		OffsetMS: -0.25, WithinMS: 50.04, MaxOffsetMS: 10}
 	off := storeservice.ClockStatus{Sites: 2, OffsetMS: 300, WithinMS: 50, MaxOffsetMS: 10, Off: true}
 	alone := storeservice.ClockStatus{MaxOffsetMS: 2.5}
-	machine := func(name string, c *storeservice.ClockStatus) storeservice.Status {
+	machine := func(name string, term uint64, c *storeservice.ClockStatus) storeservice.Status {
 		return storeservice.Status{Site: name, Machine: name, Address: "x", Epoch: 1, State: storeservice.Admitted,
-			Shards: []storeservice.ShardStatus{{State: storeservice.Admitted, Clock: c}}}
+			Shards: []storeservice.ShardStatus{{State: storeservice.Admitted, Leads: name == "a", Term: term, Clock: c}}}
 	}
 	show := func(all ...storeservice.Status) string {
 		var out bytes.Buffer
@@ -80,17 +80,17 @@ func TestClocksAreShown(t *testing.T) {
 		return out.String()
 	}
 	want := []string{
-		"site machine address epoch uptime shard state transactions undecided blocked locked keys held leads read ceiling " +
-			"clock offset",
-		"a a x 1 0s 0 admitted 0 0 0 0 0 yes +0.6 s -0.2 ± 50.0 ms (max 10 ms)",
-		"b b x 1 0s 0 admitted 0 0 0 0 0 no - +300.0 ± 50.0 ms (max 10 ms)",
-		"c c x 1 0s 0 admitted 0 0 0 0 0 no - - (max 2.5 ms)",
+		"site machine address epoch uptime shard state transactions undecided blocked locked keys held leads term read " +
+			"ceiling clock offset",
+		"a a x 1 0s 0 admitted 0 0 0 0 0 yes 7 +0.6 s -0.2 ± 50.0 ms (max 10 ms)",
+		"b b x 1 0s 0 admitted 0 0 0 0 0 no 6 - +300.0 ± 50.0 ms (max 10 ms)",
+		"c c x 1 0s 0 admitted 0 0 0 0 0 - - - - (max 2.5 ms)",
 		"d d x - - - unreachable - - - - -",
 		"the clock of machine b is 300.0 ms away from those of other sites, more than max_offset, 10 ms: it serves no " +
 			"strict reads at timestamps",
 	}
 	gone := storeservice.Status{Site: "d", Machine: "d", Address: "x", State: storeservice.Unreachable}
-	got := show(machine("a", &clock), machine("b", &off), machine("c", &alone), gone)
+	got := show(machine("a", 7, &clock), machine("b", 6, &off), machine("c", 0, &alone), gone)
 	for _, line := range want {
 		if !slices.ContainsFunc(strings.Split(got, "\n"), func(l string) bool {
 			return strings.Join(strings.Fields(l), " ") == line
@@ -101,8 +101,11 @@ func TestClocksAreShown(t *testing.T) {
 	if n := strings.Count(got, "the clock of machine"); n != 1 {
 		t.Errorf("it names %d machines whose clock is off", n)
 	}
-	if got := show(machine("a", nil)); strings.Contains(got, "clock") {
+	if got := show(machine("a", 7, nil)); strings.Contains(got, "clock") || !strings.Contains(got, "yes    7\n") {
 		t.Errorf("without timestamps it says\n%s", got)
+	}
+	if got := show(machine("a", 0, nil)); strings.Contains(got, "leads") {
+		t.Errorf("without groups it says\n%s", got)
 	}
 }
 

@@ -152,8 +152,8 @@ type txns struct {
 	explain bool
 	// declared says that transactions whose commands are all known declare their keys.
 	declared bool
-	opts     []client.Option         // of every transaction
-	near     []storeservice.Distance // how far sites are; measured once, for explain
+	opts     []client.Option // of every transaction
+	at       *sight          // measured once, for explain
 }
 
 // A read is what a get of a transaction returned.
@@ -243,7 +243,7 @@ func (t *txns) one(ctx context.Context, ops []op) error {
 	fail := t.failure(err)
 	var x *explanation
 	if t.explain {
-		x = explain(traces, t.near, t.conn.Sites(), client.LevelOf(t.conn))
+		x = explain(traces, *t.at, client.LevelOf(t.conn))
 	}
 	if t.flags.json {
 		out := newOutcome(reads, err)
@@ -329,12 +329,13 @@ func (o op) run(ctx context.Context, tx *client.Tx) (*read, error) {
 // measure finds out how far the sites are, once. It also makes the connections, so that what
 // follows does not wait for that.
 func (t *txns) measure(ctx context.Context) {
-	if t.near != nil {
+	if t.at != nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, statusWithin)
 	defer cancel()
-	t.near = t.conn.Distances(ctx)
+	at := sightOf(ctx, t.conn)
+	t.at = &at
 }
 
 // script makes the transactions of the lines that it reads, up to the first that is not committed.

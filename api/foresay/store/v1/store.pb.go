@@ -2187,7 +2187,11 @@ type ShardStatus struct {
 	Move *MoveStatus `protobuf:"bytes,21,opt,name=move,proto3" json:"move,omitempty"`
 	// Of stores that handle requests in the order in which they should have arrived: what
 	// has become of these.
-	Order         *OrderStatus `protobuf:"bytes,22,opt,name=order,proto3" json:"order,omitempty"`
+	Order *OrderStatus `protobuf:"bytes,22,opt,name=order,proto3" json:"order,omitempty"`
+	// Of protocols whose shards are led: whether this server leads its shard's group,
+	// and the term that it is in; 0: it is in none.
+	Leads         bool   `protobuf:"varint,23,opt,name=leads,proto3" json:"leads,omitempty"`
+	Term          uint64 `protobuf:"varint,24,opt,name=term,proto3" json:"term,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2374,6 +2378,20 @@ func (x *ShardStatus) GetOrder() *OrderStatus {
 		return x.Order
 	}
 	return nil
+}
+
+func (x *ShardStatus) GetLeads() bool {
+	if x != nil {
+		return x.Leads
+	}
+	return false
+}
+
+func (x *ShardStatus) GetTerm() uint64 {
+	if x != nil {
+		return x.Term
+	}
+	return 0
 }
 
 // MoveStatus is how far the move of a shard's copy is, as one of its servers knows it.
@@ -3238,7 +3256,7 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\x04site\x18\x02 \x01(\tR\x04site\x12\x1c\n" +
 	"\treachable\x18\x03 \x01(\bR\treachable\x12\x14\n" +
 	"\x05error\x18\x04 \x01(\tR\x05error\x12\x18\n" +
-	"\arefused\x18\x05 \x01(\bR\arefused\"\xc4\x06\n" +
+	"\arefused\x18\x05 \x01(\bR\arefused\"\xee\x06\n" +
 	"\vShardStatus\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x1a\n" +
 	"\badmitted\x18\x02 \x01(\bR\badmitted\x12\x18\n" +
@@ -3262,7 +3280,9 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\x0eneeded_servers\x18\x13 \x01(\rR\rneededServers\x123\n" +
 	"\x05clock\x18\x14 \x01(\v2\x1d.foresay.store.v1.ClockStatusR\x05clock\x120\n" +
 	"\x04move\x18\x15 \x01(\v2\x1c.foresay.store.v1.MoveStatusR\x04move\x123\n" +
-	"\x05order\x18\x16 \x01(\v2\x1d.foresay.store.v1.OrderStatusR\x05order\"\xb1\x01\n" +
+	"\x05order\x18\x16 \x01(\v2\x1d.foresay.store.v1.OrderStatusR\x05order\x12\x14\n" +
+	"\x05leads\x18\x17 \x01(\bR\x05leads\x12\x12\n" +
+	"\x04term\x18\x18 \x01(\x04R\x04term\"\xb1\x01\n" +
 	"\n" +
 	"MoveStatus\x12\x14\n" +
 	"\x05joins\x18\x01 \x01(\bR\x05joins\x12\x12\n" +
