@@ -47,16 +47,16 @@ func (x *exchange) take(frame *specv1.ServerFrame, reply proto.Message) (_ resul
 	return result{}, false, nil
 }
 
-// predicted offers a server's prediction to the engine. One that is no response
-// keeps its place among the indices.
+// predicted offers a server's prediction to the engine. One that is no response, or too large,
+// keeps its place among the indices: it is an error if it turns out to be the answer.
 func (x *exchange) predicted(payload []byte) {
 	m := x.out.call.reply.New().Interface()
 	if err := x.parse(payload, m); err != nil {
 		x.s.debug("a prediction is no response", "error", err)
-		x.predictions = append(x.predictions, nil)
+		x.predictions = append(x.predictions, result{err: err})
 		return
 	}
-	x.predictions = append(x.predictions, m)
+	x.predictions = append(x.predictions, result{value: m})
 	x.out.attempt.Predict(ownPrediction{m})
 }
 
@@ -78,11 +78,7 @@ func (x *exchange) result(f *specv1.Final, m proto.Message) (result, error) {
 	case *specv1.Final_Payload:
 		return result{m, x.parse(r.Payload, m)}, nil
 	case *specv1.Final_Prediction:
-		p := x.predictions[r.Prediction]
-		if p == nil {
-			return result{}, fmt.Errorf("frame Final refers to prediction %d, which is no response", r.Prediction)
-		}
-		return result{value: p}, nil
+		return x.predictions[r.Prediction], nil
 	case *specv1.Final_Status:
 		st := new(spb.Status)
 		if err := proto.Unmarshal(r.Status, st); err != nil {

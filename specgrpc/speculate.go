@@ -60,9 +60,9 @@ type exchange struct {
 	limitBytes  int  // of a response
 	answers     answers
 	refusal     string
-	beyond      bool            // it names a limit
-	full        bool            // of half-open calls
-	predictions []proto.Message // in the server's order; nil for what is no response
+	beyond      bool     // it names a limit
+	full        bool     // of half-open calls
+	predictions []result // in the server's order; errors for what is no response
 	tentative   *result
 	waited      time.Duration   // by the server, for the caller's word
 	ctx, own    context.Context // the interceptors', the stream's

@@ -27,6 +27,7 @@ import (
 	"github.com/foresay/foresay"
 	specv1 "github.com/foresay/foresay/api/foresay/spec/v1"
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/specgrpc"
 )
 
@@ -290,6 +291,35 @@ func TestMessageSizeLimits(t *testing.T) {
 		wantCode(w, after(get(toTight, strings.Repeat("x", limit-2))), codes.ResourceExhausted)
 		w.quiet(cc, r)
 		w.quiet(toTight)
+	})
+}
+
+// TestForetoldResponseIsTooLarge: what a handler answers early counts as its response where it turns
+// out right, and fails the call if it is larger than the caller accepts. The call has happened.
+func TestForetoldResponseIsTooLarge(t *testing.T) {
+	inWorld(t, func(w *world) {
+		impl := &kvServer{}
+		impl.put = func(ctx context.Context, r *kvpb.PutRequest) (*kvpb.PutResponse, error) {
+			out := &kvpb.PutResponse{Version: 7}
+			if err := foresay.Predict(ctx, out); err != nil {
+				return nil, err
+			}
+			time.Sleep(100 * time.Millisecond)
+			return out, nil
+		}
+		r, _, addr := w.kv("a", impl)
+		cc := w.dial(addr, specgrpc.WithCallSites(control.CallSiteConfig{
+			Name: kvpb.TestKV_Put_FullMethodName, Effect: control.EffectImmediate, ServerPredictions: true,
+		}))
+		_, err := foresay.Do(w.Context(), func(ctx context.Context) (string, error) {
+			_, err := kvpb.NewTestKVClient(cc).Put(ctx, &kvpb.PutRequest{Key: "k"}, grpc.MaxCallRecvMsgSize(1))
+			return "", err
+		})
+		wantCode(w, err, codes.ResourceExhausted)
+		if got := impl.notes(); len(got) != 1 {
+			w.Errorf("the server did %v, want one write", got)
+		}
+		w.quiet(cc, r)
 	})
 }
 
