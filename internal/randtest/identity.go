@@ -87,13 +87,20 @@ func (w *world) as(ctx context.Context, at, tenant string) (context.Context, []g
 	case asUser:
 		return context.WithValue(ctx, userKey{}, tenant), nil
 	case asVisitor:
-		if s, ok := ctx.Value(strandKey{}).(*strand); !ok || !s.shared { // else see docs/guide.md
+		if !sharesLane(ctx) {
 			return context.WithValue(ctx, visitorKey{}, &visitor{tenant}), nil
 		}
 	case asOption:
 		return ctx, []grpc.CallOption{asTenant{tenant: tenant}}
 	}
 	return metadata.AppendToOutgoingContext(ctx, "tenant", tenant), nil
+}
+
+// sharesLane reports whether goroutines share the context's lane: what their calls are made with
+// must be comparable, see docs/guide.md.
+func sharesLane(ctx context.Context) bool {
+	s, ok := ctx.Value(strandKey{}).(*strand)
+	return ok && s.shared
 }
 
 // tenantOf returns who makes the step's call: whom the results so far make it.

@@ -34,7 +34,9 @@ func (c *invoker) call(ctx context.Context, at string, server int, o *kvpb.Opera
 	c.w.tarry(at)
 	ctx = context.WithValue(ctx, atKey{}, at)
 	ctx = metadata.AppendToOutgoingContext(ctx, "at", at)
-	ctx, opts := c.w.as(ctx, at, c.tenant)
+	opts, check := c.w.callOptions(ctx, at, o)
+	ctx, tenants := c.w.as(ctx, at, c.tenant)
+	opts = append(opts, tenants...)
 	if c.limit {
 		limited, cancel := context.WithTimeout(ctx, c.w.limitOf(at))
 		defer cancel()
@@ -58,6 +60,9 @@ func (c *invoker) call(ctx context.Context, at string, server int, o *kvpb.Opera
 	}
 	if err != nil {
 		return nil, err
+	}
+	if got, ok := m.(*kvpb.GetResponse); ok {
+		check(got.GetValue())
 	}
 	return m, nil
 }

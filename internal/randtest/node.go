@@ -3,6 +3,7 @@ package randtest
 import (
 	"context"
 	"fmt"
+	"net"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -35,12 +36,31 @@ type node struct {
 // life is the time of a server's process.
 type life struct {
 	dead    atomic.Bool
-	grpc    *grpc.Server
-	reg     *specgrpc.ServiceRegistrar
+	server  server
 	conns   []*connection
 	clients []kvpb.TestKVClient // by server; nil where this server calls nobody
 	served  chan struct{}
 }
+
+// server is a server's process, whatever it was made of.
+type server interface {
+	grpc.ServiceRegistrar
+	Serve(l net.Listener) error
+	Stop()
+	GracefulStop()
+}
+
+// registered is a grpc.Server whose services are registered with a registrar.
+type registered struct {
+	*grpc.Server
+	*specgrpc.ServiceRegistrar
+}
+
+func (r registered) RegisterService(desc *grpc.ServiceDesc, impl any) {
+	r.ServiceRegistrar.RegisterService(desc, impl)
+}
+
+func (r registered) GracefulStop() { specgrpc.GracefulStop(r.Server, r.ServiceRegistrar) }
 
 func newNode(w *world, index int) *node {
 	return &node{w: w, index: index, server: newServer(w, index)}
@@ -72,30 +92,44 @@ func (n *node) start() error {
 		grpc.WaitForHandlers(true), grpc.ChainUnaryInterceptor(enter, n.w.mutation.authorize(n.server.authorize)),
 		grpc.ChainStreamInterceptor(n.w.mutation.streamInterceptor(), n.w.strikes.watch(n.index), n.w.pretending),
 	}
-	if n.w.sc.knobs.Keepalive {
-		opts = append(opts, grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second}))
-	}
-	if s := n.w.sc.knobs.Streams; s > 0 {
-		opts = append(opts, grpc.MaxConcurrentStreams(s))
-	}
-	if n.w.sc.knobs.RefuseLate && n.w.sc.knobs.Plain[n.index] {
-		opts = append(opts, grpc.UnknownServiceHandler(n.refuseLate))
-	}
-	e.grpc = grpc.NewServer(opts...)
-	if n.w.plain || n.w.sc.knobs.Plain[n.index] {
-		kvpb.RegisterTestKVServer(e.grpc, n.server)
-	} else {
-		e.reg = specgrpc.Registrar(e.grpc, n.options()...)
-		kvpb.RegisterTestKVServer(e.reg, n.server)
-	}
+	e.server = n.serve(opts)
+	kvpb.RegisterTestKVServer(e.server, n.server)
 	go func() {
 		defer close(e.served)
-		_ = e.grpc.Serve(l) // ends when the process does
+		_ = e.server.Serve(l) // ends when the process does
 	}()
 	n.mu.Lock()
 	n.now = e
 	n.mu.Unlock()
 	return nil
+}
+
+// serve makes the server, with these options and those of the world.
+func (n *node) serve(opts []grpc.ServerOption) server {
+	k := n.w.sc.knobs
+	if k.Keepalive {
+		opts = append(opts, grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second}))
+	}
+	if k.Streams > 0 {
+		opts = append(opts, grpc.MaxConcurrentStreams(k.Streams))
+	}
+	if k.RefuseLate && k.Plain[n.index] {
+		opts = append(opts, grpc.UnknownServiceHandler(n.refuseLate))
+	}
+	if k.Options {
+		opts = append(opts, grpc.StatsHandler(seals{}))
+	}
+	switch {
+	case n.w.plain || k.Plain[n.index]:
+		return grpc.NewServer(opts...)
+	case n.w.drawn(50, "server", serverName(n.index)):
+		for _, o := range n.options() {
+			opts = append(opts, o)
+		}
+		return specgrpc.NewServer(opts...)
+	}
+	s := grpc.NewServer(opts...)
+	return registered{s, specgrpc.Registrar(s, n.options()...)}
 }
 
 // refuseLate does what grpc does with a method that it does not know, after a while.
@@ -159,7 +193,7 @@ func (n *node) end(e *life) {
 	for _, c := range e.conns {
 		c.close()
 	}
-	e.grpc.Stop()
+	e.server.Stop()
 	<-e.served
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -177,11 +211,7 @@ func (n *node) drain() {
 	if e == nil {
 		return
 	}
-	if e.reg == nil {
-		e.grpc.GracefulStop()
-	} else {
-		specgrpc.GracefulStop(e.grpc, e.reg)
-	}
+	e.server.GracefulStop()
 	n.end(e)
 }
 
@@ -214,7 +244,7 @@ func (n *node) check() {
 		lives = append(lives[:len(lives):len(lives)], n.now)
 	}
 	for _, e := range lives {
-		if left := e.reg; left != nil && left.HalfOpen() != 0 {
+		if left, ok := e.server.(interface{ HalfOpen() int }); ok && left.HalfOpen() != 0 {
 			n.w.journal.brokenRule("server %s has %d half-open calls left", serverName(n.index), left.HalfOpen())
 		}
 		for _, c := range e.conns {
@@ -230,7 +260,7 @@ func (w *world) connect(from wan.Site, server int) (*connection, error) {
 		grpc.WithContextDialer(w.net.DialContext(from)), grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithChainUnaryInterceptor(introduce), grpc.WithPerRPCCredentials(sessions{}),
 	}
-	opts = append(opts, w.sc.serviceConfig()...)
+	opts = append(opts, w.dialOptions(target, string(from)+" to "+serverName(server))...)
 	if w.sc.knobs.Keepalive {
 		opts = append(opts, grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second,
 			Timeout: 3 * time.Second}))
@@ -337,10 +367,10 @@ func (sc *Scenario) retries() bool {
 	return sc.retried || !sc.Faults && sc.chance.percent(50, "service config") && sc.chance.percent(60, "retries")
 }
 
-// serviceConfig returns the dial options for the world's service config.
-func (sc *Scenario) serviceConfig() []grpc.DialOption {
+// serviceConfig returns the world's, or "".
+func (sc *Scenario) serviceConfig() string {
 	if !sc.retried && !sc.chance.percent(50, "service config") {
-		return nil
+		return ""
 	}
 	const service = `"service": "foresay.testkv.v1.TestKV"`
 	names := []string{
@@ -360,11 +390,10 @@ func (sc *Scenario) serviceConfig() []grpc.DialOption {
 		}
 	}
 	if len(says) == 0 {
-		return nil
+		return ""
 	}
 	name := names[sc.chance.below(len(names), "level")]
-	return []grpc.DialOption{grpc.WithDefaultServiceConfig(fmt.Sprintf(`{"methodConfig": [{"name": [%s], %s}]}`, name,
-		strings.Join(says, ", ")))}
+	return fmt.Sprintf(`{"methodConfig": [{"name": [%s], %s}]}`, name, strings.Join(says, ", "))
 }
 
 // failures counts how often handlers failed, by place.

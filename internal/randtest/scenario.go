@@ -51,6 +51,7 @@ type knobs struct {
 	Limits       control.Limits      // of tasks
 	HandlerLimit control.Limits      // of handlers
 	Timing       timing
+	Options      bool         // calls, connections and servers have options of grpc's
 	Unguessed    control.Mode // of clients that make no guesses, or ModeDefault
 }
 
@@ -79,6 +80,7 @@ func NewScenario(seed uint64, faults bool) *Scenario {
 	sc.knobs = newKnobs(r, faults)
 	sc.knobs.choosePlainServers(seed)
 	sc.knobs.Uneven = !faults && !sc.knobs.Tight && sc.chance.percent(20, "uneven")
+	sc.knobs.Options = sc.chance.percent(30, "options")
 	sc.matrix = newMatrix(r, sc.knobs.Servers)
 	g := &generator{Rand: r, servers: sc.knobs.Servers, faults: faults}
 	sc.tasks = g.tasks()

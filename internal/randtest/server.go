@@ -2,6 +2,7 @@ package randtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -114,12 +115,18 @@ func (s *kvServer) Get(ctx context.Context, r *kvpb.GetRequest) (*kvpb.GetRespon
 	if err != nil {
 		return nil, err
 	}
-	got.Value = signedBy(ctx, got.GetValue())
-	if err := grpc.SetHeader(ctx, metadata.Pairs("stamp", got.GetValue())); err != nil {
+	if got.Value = signedBy(ctx, got.GetValue()); steady(r.GetKey()) {
+		got.Value = sealedBy(ctx, got.GetValue())
+	}
+	stamp := metadata.Pairs("stamp", got.GetValue())
+	if err := errors.Join(grpc.SetHeader(ctx, stamp), grpc.SetTrailer(ctx, stamp)); err != nil {
 		return nil, err
 	}
 	return got, nil
 }
+
+// steady reports whether what calls of this key answer is the same in each execution.
+func steady(key string) bool { return key[1] == classOwn || key[1] == classConstant }
 
 // read returns a key's value as the invocation sees it. What it finds is
 // recorded: the handler's own acts change it, and the handler may run again.
