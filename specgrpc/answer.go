@@ -48,7 +48,7 @@ func (x *exchange) take(frame *specv1.ServerFrame, reply proto.Message) (_ resul
 }
 
 // predicted offers a server's prediction to the engine. One that is no response, or too large,
-// keeps its place among the indices: it is an error if it turns out to be the answer.
+// keeps its place among the indices.
 func (x *exchange) predicted(payload []byte) {
 	m := x.out.call.reply.New().Interface()
 	if err := x.parse(payload, m); err != nil {
@@ -78,7 +78,11 @@ func (x *exchange) result(f *specv1.Final, m proto.Message) (result, error) {
 	case *specv1.Final_Payload:
 		return result{m, x.parse(r.Payload, m)}, nil
 	case *specv1.Final_Prediction:
-		return x.predictions[r.Prediction], nil
+		p := x.predictions[r.Prediction]
+		if p.err != nil && status.Code(p.err) != codes.ResourceExhausted {
+			return result{}, fmt.Errorf("frame Final refers to prediction %d, which is no response", r.Prediction)
+		}
+		return p, nil
 	case *specv1.Final_Status:
 		st := new(spb.Status)
 		if err := proto.Unmarshal(r.Status, st); err != nil {

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"reflect"
 	"runtime/debug"
 	"slices"
 
@@ -43,7 +44,7 @@ func (c *ClientConn) newCall(
 	ctx context.Context, m *method, req, reply proto.Message, opts []grpc.CallOption,
 ) (*call, error) {
 	observed := observes(opts)
-	identity, err := c.identity(ctx, m, req, observed)
+	identity, err := c.identity(ctx, m, req, observed, opts)
 	if err != nil {
 		return nil, status.Errorf(codes.Internal, "specgrpc: %s to %s: identify the call: %v", m.name, c.name(), err)
 	}
@@ -83,12 +84,12 @@ func (k *call) Release() { k.request, k.op.Request = nil, nil }
 const maxIdentityBytes = 256
 
 // identity tells calls apart: by connection, method, request or the call site's key
-// of it, outgoing metadata, and whether the caller looks at the transport.
+// of it, outgoing metadata, options, and whether the caller looks at the transport.
 func (c *ClientConn) identity(
-	ctx context.Context, m *method, req proto.Message, observed bool,
+	ctx context.Context, m *method, req proto.Message, observed bool, opts []grpc.CallOption,
 ) (identity string, err error) {
 	c.scratch(func(b []byte) []byte {
-		b, err = c.appendIdentity(b, ctx, m, req, observed)
+		b, err = c.appendIdentity(appendOptions(b, opts), ctx, m, req, observed)
 		if len(b) <= maxIdentityBytes {
 			identity = string(b)
 		} else {
@@ -98,6 +99,20 @@ func (c *ClientConn) identity(
 		return b
 	})
 	return identity, err
+}
+
+// appendOptions appends the options that are plain values: goroutines that share a context may make
+// calls that differ in nothing else, in another order in each run. See SameCall for the others.
+func appendOptions(b []byte, opts []grpc.CallOption) []byte {
+	for _, o := range opts {
+		if isObserver(o) {
+			continue
+		}
+		if with, ok := appendValue(append(b, 0), reflect.ValueOf(o)); ok {
+			b = with
+		}
+	}
+	return b
 }
 
 // maxScratchBytes is how large a buffer may be that waits for its next use.

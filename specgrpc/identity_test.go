@@ -268,6 +268,42 @@ func TestTenantsInTurn(t *testing.T) {
 	}
 }
 
+// TestOptionsInTurn: goroutines on one context that come to a place in another order in each run
+// find their calls again where these differ in nothing but an option.
+func TestOptionsInTurn(t *testing.T) {
+	inWorld(t, func(w *world) {
+		impl := &kvServer{}
+		_, _, addr := w.kv("a", impl)
+		c := kvpb.NewTestKVClient(w.dial(addr, specgrpc.WithMode(control.ModeOn)))
+		runs := 0
+		_, err := foresay.Do(w.Context(), func(ctx context.Context) (string, error) {
+			runs++
+			var wg sync.WaitGroup
+			for i, authority := range []string{"one", "other"} {
+				wg.Go(func() {
+					time.Sleep(time.Duration((runs+i)%2) * 100 * time.Millisecond) // so they do not overlap
+					_, _ = c.Get(ctx, &kvpb.GetRequest{Key: "page"}, grpc.CallAuthority(authority))
+				})
+			}
+			wg.Wait()
+			if _, err := c.Put(ctx, &kvpb.PutRequest{Key: "k"}); err != nil {
+				return "", err
+			}
+			if _, err := guessed(ctx, c, "x", value("wrong")); err != nil {
+				return "", err
+			}
+			r, err := c.Get(ctx, &kvpb.GetRequest{Key: "y"})
+			return r.GetValue(), err
+		})
+		if err != nil || runs != 2 {
+			w.Errorf("got %v in %d runs, want no error in 2", err, runs)
+		}
+		if got := impl.notes(); len(got) != 5 {
+			w.Errorf("the server did %v, want two pages, a write and two reads", got)
+		}
+	})
+}
+
 // TestPredictorsKeepCallersApart: what one caller was answered is not predicted to
 // another, however the connection says who asks; and to the same it is.
 func TestPredictorsKeepCallersApart(t *testing.T) {

@@ -62,7 +62,7 @@ type exchange struct {
 	refusal     string
 	beyond      bool     // it names a limit
 	full        bool     // of half-open calls
-	predictions []result // in the server's order; errors for what is no response
+	predictions []result // in the server's order; errors for what is no response, or too large
 	tentative   *result
 	waited      time.Duration   // by the server, for the caller's word
 	ctx, own    context.Context // the interceptors', the stream's

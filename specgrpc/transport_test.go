@@ -294,8 +294,9 @@ func TestMessageSizeLimits(t *testing.T) {
 	})
 }
 
-// TestForetoldResponseIsTooLarge: what a handler answers early counts as its response where it turns
-// out right, and fails the call if it is larger than the caller accepts. The call has happened.
+// TestForetoldResponseIsTooLarge: what a handler answers early counts as its response where it
+// turns out right, and fails the call if it is larger than the caller accepts. The call has
+// happened.
 func TestForetoldResponseIsTooLarge(t *testing.T) {
 	inWorld(t, func(w *world) {
 		impl := &kvServer{}

@@ -30,7 +30,9 @@ func (w *world) drawn(percent int, option string, of ...string) bool {
 
 // callOptions returns the options of the call at this place. The journal is told if what a read
 // observes is not what came with its value.
-func (w *world) callOptions(ctx context.Context, at string, o *kvpb.Operation) (opts []grpc.CallOption, check func(value string)) {
+func (w *world) callOptions(
+	ctx context.Context, at string, o *kvpb.Operation,
+) (opts []grpc.CallOption, check func(value string)) {
 	key := cmp.Or(o.GetGet().GetKey(), o.GetPut().GetKey(), o.GetAppend().GetKey()) // none of a relay
 	draw := func(percent int, name string, o grpc.CallOption) {
 		if w.drawn(percent, name, at) {
@@ -94,7 +96,9 @@ func (w *world) configured(target, conn, config string) []grpc.DialOption {
 	r := manual.NewBuilderWithScheme("passthrough")
 	r.BuildCallback = func(_ resolver.Target, cc resolver.ClientConn, _ resolver.BuildOptions) {
 		address := strings.TrimPrefix(target, "passthrough:///")
-		r.InitialState(resolver.State{Addresses: []resolver.Address{{Addr: address}}, ServiceConfig: cc.ParseServiceConfig(config)})
+		r.InitialState(resolver.State{
+			Addresses: []resolver.Address{{Addr: address}}, ServiceConfig: cc.ParseServiceConfig(config),
+		})
 	}
 	return []grpc.DialOption{grpc.WithResolvers(r)}
 }
