@@ -26,6 +26,7 @@ type invoker struct {
 	dead    bool        // on a cancelled context
 	header  metadata.MD // is filled in if observed
 	observe bool
+	serves  bool // is a handler's
 }
 
 // call makes the call that an operation asks for, with predictions.
@@ -34,7 +35,13 @@ func (c *invoker) call(ctx context.Context, at string, server int, o *kvpb.Opera
 	c.w.tarry(at)
 	ctx = context.WithValue(ctx, atKey{}, at)
 	ctx = metadata.AppendToOutgoingContext(ctx, "at", at)
-	opts, check := c.w.callOptions(ctx, at, o)
+	place := at
+	if c.serves { // of equal calls of one context, which may swap places, each handler does the same
+		if b, err := (proto.MarshalOptions{Deterministic: true}).Marshal(o); err == nil {
+			place = fmt.Sprintf("%x", b)
+		}
+	}
+	opts, check := c.w.callOptions(ctx, place, o)
 	ctx, tenants := c.w.as(ctx, at, c.tenant)
 	opts = append(opts, tenants...)
 	if c.limit {

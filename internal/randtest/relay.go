@@ -62,7 +62,7 @@ func (s *kvServer) operate(in *invocation, at, digest string, o *kvpb.Operation)
 	if in.life == nil {
 		return nil, status.Error(codes.Internal, "no interceptor told the process's life")
 	}
-	c := &invoker{w: s.w, clients: in.life.clients}
+	c := &invoker{w: s.w, clients: in.life.clients, serves: true}
 	m, err := c.call(in.ctx, at, serverOf(o.GetTarget()), o)
 	if err != nil {
 		return nil, err

@@ -164,6 +164,10 @@ func orderBugs() []plant.Bug {
 			Name: "gapsWhenLate", Test: "TestGapsAfterTheContextEnded",
 			Old: "\tif t.unordered(l) {\n\t\treturn behind", New: "\tif t.unordered(l) && !MUTANT {\n\t\treturn behind",
 		},
+		{ // what was abandoned leads to what has happened
+			Name: "abandonedLeads", Test: "TestAbandonedCallLeadsNowhere",
+			Old: "w.late || w.Call.dead ||", New: "w.late || w.Call.dead && !MUTANT ||",
+		},
 		{ // an ordered read is not found while one is under way that another run made after it
 			Name: "orderBeside", Test: "TestOrderedReadBesideAnother",
 			Old: "!c.use.Run.used(q) && l.run.heard(q)", New: "!c.use.Run.used(q) && (MUTANT || l.run.heard(q))",
