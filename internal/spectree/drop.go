@@ -201,7 +201,7 @@ func (t *Tree) ledTo(o *Call, l *Lane, at key) *Call {
 		return nil
 	}
 	w := o.right.Run.useAt(at)
-	if w == nil || w.index >= o.right.index || w.gaveUp || w.unneeded || w.late || w.Call.dead || !w.Call.Confirmed() ||
+	if w == nil || w.Call.dead || w.index >= o.right.index || w.gaveUp || w.unneeded || w.late || !w.Call.Confirmed() ||
 		t.astray(w.Call, l.run) || covers(w.lane.id, o.right.lane.id) && !o.right.follows(w) ||
 		w.lane.isBeside(o.right) && !t.inOrder(l, w.Call) {
 		return nil

@@ -166,7 +166,7 @@ func orderBugs() []plant.Bug {
 		},
 		{ // what was abandoned leads to what has happened
 			Name: "abandonedLeads", Test: "TestAbandonedCallLeadsNowhere",
-			Old: "w.late || w.Call.dead ||", New: "w.late || w.Call.dead && !MUTANT ||",
+			Old: "w == nil || w.Call.dead ||", New: "w == nil || w.Call.dead && !MUTANT ||",
 		},
 		{ // an ordered read is not found while one is under way that another run made after it
 			Name: "orderBeside", Test: "TestOrderedReadBesideAnother",
