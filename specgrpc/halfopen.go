@@ -176,8 +176,10 @@ func (h *halfOpen) giveWay() {
 }
 
 // relent ends all streams whose results are in, and the oldest of the others, for a call of which
-// nobody knows whether it waits for a stream.
+// nobody knows whether it waits for a stream. grpc hands a stream out to any of those who wait, so
+// speculative calls do not ask for one meanwhile.
 func (h *halfOpen) relent() {
+	h.room.relents()
 	for _, s := range h.allAnswered() {
 		h.dismiss(s)
 	}

@@ -67,6 +67,7 @@ type room struct {
 	since       time.Time // this span
 	resets      int       // unanswered streams that were reset at a known limit, in this resetSpan
 	resetsSince time.Time
+	relented    time.Time // when streams ended last for a call that may wait for one, see again
 }
 
 // place is a speculative call's in the queue.
@@ -101,6 +102,14 @@ func (r *room) again() (sure bool, since count) {
 	defer r.mu.Unlock()
 	r.start.again = time.Now()
 	return r.open+r.wanting-len(r.line) <= r.seen, r.count
+}
+
+// relents notes that speculative streams end for such a call, whatever is known of the limit: it
+// may be lower by now.
+func (r *room) relents() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.relented = time.Now()
 }
 
 // relieve has a speculative stream give way to such a call, and one to each that may get there
@@ -285,6 +294,8 @@ func (r *room) lacking(keeps bool) lack {
 		return lack{control.LimitServer, r.admits.most}
 	case !r.streams.sure && r.unproven(keeps):
 		return lack{by: control.LimitStreams}
+	case time.Since(r.relented) < growEvery:
+		return lack{control.LimitStreams, most}
 	case most == 0:
 	case demand+r.entered >= most-r.reserve(), keeps && r.kept >= max(1, most/4):
 		return lack{control.LimitStreams, most}

@@ -85,6 +85,30 @@ func TestRoomForEffects(t *testing.T) {
 	}
 }
 
+// TestRoomForLaterAttempts: where streams end for a call that may wait for one, speculative calls
+// let it have one first: grpc hands it to anybody. That is so whatever is taken to be the limit.
+func TestRoomForLaterAttempts(t *testing.T) {
+	for _, known := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			r := testRoom(10)
+			if known {
+				r.streams.learn(8, time.Now())
+			}
+			r.relents()
+			p, why := r.enter(false)
+			if p.admitted || why.by != control.LimitStreams {
+				t.Fatalf("a call gets a stream at once: %v", why)
+			}
+			time.Sleep(4 * lookEvery)
+			synctest.Wait()
+			if !p.admitted {
+				t.Error("it never gets one")
+			}
+			r.opened(r.opens(), true)
+		})
+	}
+}
+
 // TestNoQueueForNothing: where no half-open call is allowed none waits for one.
 func TestNoQueueForNothing(t *testing.T) {
 	r := testRoom(0)

@@ -115,5 +115,20 @@ func queuePlants() []named {
 			old: "\tif b.most > needed || past > forgetAfter {\n",
 			new: "\tif (b.most > needed || past > forgetAfter) && !MUTANT {\n",
 		}, "TestBound", onlyWaits},
+		{plant{
+			name: "speculative calls take the streams that end for a later attempt", dir: "specgrpc",
+			old: "\tcase time.Since(r.relented) < growEvery:\n",
+			new: "\tcase time.Since(r.relented) < growEvery && !MUTANT:\n",
+		}, "TestRoomForLaterAttempts", onlyWaits},
+		{plant{
+			name: "a response that was foretold and is too large breaks the protocol", dir: "specgrpc",
+			old: "status.Code(p.err) != codes.ResourceExhausted {\n",
+			new: "(MUTANT || status.Code(p.err) != codes.ResourceExhausted) {\n",
+		}, "TestForetoldResponseIsTooLarge", "random programs show it where calls have options, which is rare"},
+		{plant{
+			name: "options are told apart by comparing them only", dir: "specgrpc",
+			old: "c.appendIdentity(appendOptions(b, opts), ctx, m, req, observed)\n",
+			new: "c.appendIdentity(appendOptions(b, map[bool][]grpc.CallOption{true: opts}[!MUTANT]), ctx, m, req, observed)\n",
+		}, "TestOptionsInTurn", "as before"},
 	}
 }

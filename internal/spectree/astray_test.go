@@ -316,3 +316,31 @@ func TestEffectOnTheWayWithARead(t *testing.T) {
 			second.Discarded())
 	}
 }
+
+// TestAbandonedCallLeadsNowhere: a replay makes anew what an earlier run made on its way to what
+// has happened, and a later one gave up; the next replay finds what that one made.
+func TestAbandonedCallLeadsNowhere(t *testing.T) {
+	s := play(t, replayable)
+	a := s.ordered(s.Fork(s.lane(1)), "a", 0)
+	w := s.write(s.lane(1), "w", Immediate, 0)
+	s.Predicted(a.Call)
+	s.Withdraw(a.Call, 0)
+	child := s.Fork(s.lane(2))
+	s.write(s.lane(2), "w", Immediate, 0)
+	s.Drop(s.ordered(child, "a", 0), false)
+	s.Answered(w.Call, Actual)
+	s.Answered(s.read(s.lane(2), "guess", 1).Call, Actual)
+	s.record.twins = true // as two variants of another call have it
+	again := s.ordered(s.Fork(s.lane(3)), "a", 0)
+	if again.Call == a.Call {
+		t.Fatal("a replay makes a call that was abandoned")
+	}
+	s.Answered(again.Call, Actual)
+	s.write(s.lane(3), "w", Immediate, 0)
+	s.read(s.lane(3), "guess", 0)
+	s.Answered(s.read(s.lane(3), "another guess", 1).Call, Actual)
+	if u := s.ordered(s.Fork(s.lane(4)), "a", 0); u.Call != again.Call {
+		t.Errorf("the next replay makes call %d, want %d", u.Call.ID, again.Call.ID)
+	}
+	s.skip()
+}
