@@ -18,10 +18,7 @@ import (
 )
 
 func (p *program) serveCommand() *cobra.Command {
-	var file string
-	var leashed bool
-	c := &cobra.Command{
-		Use:   "serve",
+	return p.ServeCommand(command.Server{
 		Short: "Run one replica of a key-value service",
 		Long: `Run one replica of a key-value service, as its file says; 'foresay smr config' shows one. The log
 goes to standard error.
@@ -29,21 +26,11 @@ goes to standard error.
 SIGTERM or an interrupt ends it when what it wrote is on disk, and another replica leads if it
 did; a second one ends it at once, which loses nothing that was acknowledged. It ends with status
 1 if it must not take part: if its disk was lost, if another disk is known under its ID.`,
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if file == "" {
-				return command.Usagef("smr serve: --config is missing; 'foresay smr init' makes files, 'foresay smr config' " +
-					"shows one")
-			}
-			if leashed {
-				p.EndWithParent()
-			}
-			return p.serve(c.Context(), file)
-		},
-	}
-	c.Flags().StringVar(&file, "config", "", "the replica's `file`")
-	command.LeashFlag(c.Flags(), &leashed)
-	return c
+		File: "the replica's `file`",
+		Missing: "smr serve: --config is missing; 'foresay smr init' makes files, 'foresay smr config' " +
+			"shows one",
+		Run: p.serve,
+	})
 }
 
 // serveGarbage is how much garbage a replica's process has at most, about.

@@ -17,10 +17,7 @@ import (
 )
 
 func (p *program) serveCommand() *cobra.Command {
-	var file string
-	var leashed bool
-	c := &cobra.Command{
-		Use:   "serve",
+	return p.ServeCommand(command.Server{
 		Short: "Run one machine of a store",
 		Long: `Run one machine of a store, as its file says; 'foresay store config machine' shows one. The log
 goes to standard error.
@@ -28,21 +25,11 @@ goes to standard error.
 SIGTERM or an interrupt ends it when clients' calls have ended and what it wrote is on disk; a
 second one ends it at once, which loses nothing that was acknowledged. It ends with status 1 if it
 must not take part: if its disk was lost, or its site is fenced.`,
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if file == "" {
-				return command.Usagef("store serve: --config is missing; 'foresay store init' makes files, 'foresay store " +
-					"config machine' shows one")
-			}
-			if leashed {
-				p.EndWithParent()
-			}
-			return p.runMachine(c.Context(), file)
-		},
-	}
-	c.Flags().StringVar(&file, "config", "", "the machine's `file`")
-	command.LeashFlag(c.Flags(), &leashed)
-	return c
+		File: "the machine's `file`",
+		Missing: "store serve: --config is missing; 'foresay store init' makes files, 'foresay store " +
+			"config machine' shows one",
+		Run: p.runMachine,
+	})
 }
 
 // serveGarbage is how much garbage a machine may have that holds less.
