@@ -2,6 +2,7 @@ package randtest
 
 import (
 	"context"
+	"slices"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
@@ -28,12 +29,16 @@ type (
 	tokenOf string
 	// sessions are credentials of whoever's session is in the context.
 	sessions struct{}
-	// asTenant is an option for the interceptor.
+	// asTenant is an option for the interceptor. It points to the tenant, so that it can only be
+	// compared: what an option holds as a value is part of a call's key.
 	asTenant struct {
 		grpc.EmptyCallOption
-		tenant string
+		tenant *string
 	}
 )
+
+// tenants are those who may call, or nobody.
+var tenants = [...]string{"", "x", "y"} //tidy:ok nobody changes it
 
 // tenantIn is the metadata that a tenant is told in; none for nobody.
 func tenantIn(tenant string) map[string]string {
@@ -65,7 +70,7 @@ func introduce(
 	}
 	for _, o := range opts {
 		if o, ok := o.(asTenant); ok {
-			tenant = o.tenant
+			tenant = *o.tenant
 		}
 	}
 	if tenant != "" {
@@ -91,7 +96,9 @@ func (w *world) as(ctx context.Context, at, tenant string) (context.Context, []g
 			return context.WithValue(ctx, visitorKey{}, &visitor{tenant}), nil
 		}
 	case asOption:
-		return ctx, []grpc.CallOption{asTenant{tenant: tenant}}
+		if i := slices.Index(tenants[:], tenant); !sharesLane(ctx) {
+			return ctx, []grpc.CallOption{asTenant{tenant: &tenants[i]}}
+		}
 	}
 	return metadata.AppendToOutgoingContext(ctx, "tenant", tenant), nil
 }
@@ -109,7 +116,7 @@ func (x *execution) tenantOf(at string, s *step, digest string) string {
 	if !s.tenant && !writes {
 		return ""
 	}
-	return []string{"", "x", "y"}[choose(digest, 3)]
+	return tenants[choose(digest, len(tenants))]
 }
 
 // signed returns what a tenant writes or reads.
