@@ -99,9 +99,7 @@ func TestRoomForLaterAttempts(t *testing.T) {
 			if p.admitted || why.by != control.LimitStreams {
 				t.Fatalf("a call gets a stream at once: %v", why)
 			}
-			time.Sleep(4 * lookEvery)
-			synctest.Wait()
-			if !p.admitted {
+			if <-p.done; !p.admitted {
 				t.Error("it never gets one")
 			}
 			r.opened(r.opens(), true)
