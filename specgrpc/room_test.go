@@ -96,7 +96,10 @@ func TestRoomForLaterAttempts(t *testing.T) {
 			}
 			r.relents()
 			p, why := r.enter(false)
-			if p.admitted || why.by != control.LimitStreams {
+			r.mu.Lock()
+			atOnce := p.admitted
+			r.mu.Unlock()
+			if atOnce || why.by != control.LimitStreams {
 				t.Fatalf("a call gets a stream at once: %v", why)
 			}
 			if <-p.done; !p.admitted {
