@@ -24,7 +24,7 @@ type Picture struct {
 
 // Begin draws the frame, the title, the legend and the axis.
 func (p *Picture) Begin() {
-	step := AxisStep(p.Longest)
+	step := axisStep(p.Longest)
 	p.end = (p.Longest/step + 1) * step
 	p.Add(`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" role="img" `+
 		`font-family="system-ui,'DejaVu Sans',sans-serif" font-size="12" fill="#24292f">`,

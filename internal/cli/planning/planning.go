@@ -133,8 +133,8 @@ func (t *Table) Write(w io.Writer) {
 	}
 }
 
-// AxisStep returns 1, 2 or 5 times a power of ten, so that about ten steps reach so far.
-func AxisStep(longest time.Duration) time.Duration {
+// axisStep returns 1, 2 or 5 times a power of ten, so that about ten steps reach so far.
+func axisStep(longest time.Duration) time.Duration {
 	step := time.Microsecond
 	for factors := []time.Duration{2, 5, 10}; ; step *= 10 {
 		for _, f := range append([]time.Duration{1}, factors...) {
