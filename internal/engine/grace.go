@@ -12,8 +12,8 @@ import (
 // that a run has yet to make, is waited for longer. Goroutines that share a lane come in
 // another order in a replay: one of them makes its next call while another one is still on
 // its way to what it did before. It may sleep or compute on its way, as it did the first
-// time, but for no longer than the task has taken so far; so that is waited for, and a
-// little more. As long as an attempt whose caller is right is under way, its code may be
+// time, but hardly for longer than the task has taken so far; so that is waited for, and some
+// seconds more. As long as an attempt whose caller is right is under way, its code may be
 // waiting for that.
 type grace struct {
 	timer   *time.Timer
@@ -21,6 +21,11 @@ type grace struct {
 	missing *spectree.Call // see spectree.Tree.Early
 	until   time.Time      // it is waited for
 }
+
+// repeatsWithin is for how long, beyond what the task has taken so far, code may be on its way to
+// repeat what took effect. Only code that breaks the rules is waited for in vain; that which keeps
+// them may have to wait for a processor, or for what is no call.
+const repeatsWithin = 5 * time.Second
 
 // watchOrphans has calls that no run uses abandoned after the grace, and ends the task
 // if a run does not repeat in time what took effect.
@@ -37,7 +42,7 @@ func (t *task) watchOrphans() {
 		t.grace = g
 	}
 	if missing := t.tree.Early(); missing != g.missing {
-		g.missing, g.until = missing, time.Now().Add(time.Since(t.began)+endsWithin)
+		g.missing, g.until = missing, time.Now().Add(time.Since(t.began)+repeatsWithin)
 	}
 	if g.set {
 		return

@@ -213,6 +213,35 @@ func TestSharedContext(t *testing.T) {
 	})
 }
 
+// TestSlowToRepeat: what a goroutine wrote at once it is to repeat in a replay, too, but may be kept
+// from it for a while. What another one writes waits until then.
+func TestSlowToRepeat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, s := newWorld(10*ms), testCallSites(t)
+		runs := 0
+		_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
+			slow := time.Duration(runs) * 3 * time.Second
+			runs++
+			var wg sync.WaitGroup
+			wg.Go(func() {
+				time.Sleep(slow)
+				_, _ = perform(ctx, w.op(t, s.put, "put a 1"))
+			})
+			wg.Go(func() {
+				time.Sleep(20 * ms)
+				_, _ = perform(ctx, w.op(t, s.put, "put b 1"))
+				_, _ = perform(Predicting(ctx, 99), w.op(t, s.get, "get k"))
+				_, _ = perform(ctx, w.op(t, s.put, "put c 1"))
+			})
+			wg.Wait()
+			return 0, nil
+		})
+		if err != nil || runs != 2 || !slices.Equal(w.log, []string{"put a 1", "put b 1", "put c 1"}) {
+			t.Errorf("%v in %d runs, %v", err, runs, w.log)
+		}
+	})
+}
+
 // TestGroupsInAnotherOrder: goroutines that share the task's context start their Groups in
 // another order in each run, and the Groups' writes are sent before that can be noticed. A
 // replay finds them under whatever name: each is sent once.

@@ -33,6 +33,10 @@ func (g *generator) addCrowd(steps []*step) []*step {
 		switch s := steps[at]; s.kind {
 		case kindBranch, kindRepeat, kindDo, kindGroup, kindFutures, kindQuorum, kindAny:
 			if i := g.IntN(len(s.bodies)); g.IntN(3) == 0 {
+				if s.kind == kindRepeat {
+					g.repeats++
+					defer func() { g.repeats-- }()
+				}
 				s.bodies[i] = g.addCrowd(s.bodies[i])
 				return steps
 			}

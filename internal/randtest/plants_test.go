@@ -220,9 +220,10 @@ func unseen() map[string]string {
 		"tree leaveReadBehind": "the engine's futures tell which lanes compute them",
 		"tree trustReads": "goroutines that use the context around them, and come to an equal read by another " +
 			"way, are rare",
-		"tree pinRepeated":   "goroutines that share a context and a guess given several times over meet in few programs",
-		"tree keepPath":      "few programs pin before they have come to what they chose",
-		"tree keepPostponed": "nothing is postponed on a network that is not fast",
+		"tree pinRepeated":       "goroutines that share a context and a guess given several times over meet in few programs",
+		"tree keepPath":          "few programs pin before they have come to what they chose",
+		"tree keepPostponed":     "nothing is postponed on a network that is not fast",
+		"tree spendBeforeTheEnd": "it takes two goroutines that swap names while another run has an effect, behind a barrier",
 		"tree spendUnasked": "one program in three thousand shows it, and not each time; the engine has " +
 			"TestSpentAnswers",
 		"tree neverPin": "goroutines that race for equal effects on one context may be stopped, pinned or not",

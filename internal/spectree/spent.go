@@ -4,7 +4,9 @@ package spectree
 // replays what another one did. So an answer is spent once all of this holds.
 //
 //   - No run can be started any more: one run is alive, which stands on no guess and
-//     takes none, since it came to a barrier or the task is not replayable.
+//     takes none, since it came to a barrier or the task is not replayable, and has made all
+//     that took effect. One that has not may come to it under another lane's name, and then
+//     another run takes its place, see taken.
 //   - That run has the answer. A replay that passed a barrier in one lane may have yet
 //     to come to a call of another.
 //   - The call is not one that the run may make again, see CallSpec.Once.
@@ -16,7 +18,7 @@ func (t *Tree) Last() *Run {
 		return nil
 	}
 	r := t.runs[0]
-	if r.open == 0 && (r.pinned || !t.cfg.Replayable) {
+	if r.open == 0 && (r.pinned || !t.cfg.Replayable) && t.madeAll(r) {
 		return r
 	}
 	return nil

@@ -360,6 +360,36 @@ func TestSwappedAtOneMoment(t *testing.T) {
 	}
 }
 
+// TestLastRunMayGiveWay checks that a run alone that takes no guesses keeps its answers as long as it
+// has yet to make what took effect in one beside it: it may make that under another lane's name,
+// and give way to a replay, which asks for all of them.
+func TestLastRunMayGiveWay(t *testing.T) {
+	s := play(t, replayable)
+	x := s.read(s.lane(1), "x", 2)
+	b := s.write(s.Fork(s.lane(2)), "b", Immediate, 0).Call // it stands on nothing, and happens
+	s.skip()
+	s.Answered(x.Call, 0)
+	s.skip()
+	s.Barrier(s.lane(1))
+	x.Take()
+	if len(s.runs) > 1 || s.Last() != nil || s.Spent(x.Call) {
+		t.Fatalf("%d runs are alive, and an answer is said to be spent: %v", len(s.runs), s.Spent(x.Call))
+	}
+	one := s.Fork(s.lane(1))
+	s.write(one, "a", Immediate, 0)
+	s.write(s.Fork(s.lane(1)), "b", Immediate, 0)
+	if s.skip(); !one.run.discarded {
+		t.Fatal("the run goes on with another call")
+	}
+	if u := s.read(s.lane(3), "x", 0); u.Call != x.Call {
+		t.Errorf("the replay asks by call %d", u.Call.ID)
+	}
+	s.Barrier(s.lane(3))
+	if u := s.write(s.Fork(s.lane(3)), "b", Immediate, 0); u.Call != b || s.Last() != s.run(3) {
+		t.Errorf("it is made anew, as call %d, or the replay is not the last run", u.Call.ID)
+	}
+}
+
 // TestNamesAfterAGuess checks that a lane whose starter went on with another answer is not taken
 // for one that swapped its name: of two goroutines of one Group, the second of which was started on
 // a wrong guess in the run that came first, each reads for itself, though that comes first in the
