@@ -213,8 +213,8 @@ func TestSharedContext(t *testing.T) {
 	})
 }
 
-// TestSlowToRepeat: what a goroutine wrote at once it is to repeat in a replay, too, but may be kept
-// from it for a while. What another one writes waits until then.
+// TestSlowToRepeat: what a goroutine wrote at once it is to repeat in a replay, too, but may be
+// kept from it for a while. What another one writes waits until then.
 func TestSlowToRepeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, s := newWorld(10*ms), testCallSites(t)

@@ -158,7 +158,6 @@ func unseen() map[string]string {
 		"tree neverGiveWay":       "contexts end between a call and its replay in few programs",
 		"tree makeGivenUp":        "contexts end between a call and its replay in few programs",
 		"tree keepLeftOut":        "as before",
-		"tree keepOldReads":       "as before",
 		"tree keepGivenUp":        "it takes several runs and a read that nothing but the code ends",
 		"tree giveUpUnsaid": "few programs cancel on a wrong guess what then has an effect; the engine has " +
 			"TestEffectAfterACancelOnAGuess",
@@ -176,7 +175,10 @@ func unseen() map[string]string {
 		"tree trustPlaces":     "goroutines come to one place in another order in few programs",
 		"tree readAheadOnceGivenUp": "goroutines that share a lane, swap equal calls and give one up are rare: one of the " +
 			"tree's programs in a hundred thousand",
-		"tree readBeforeParting": "as before",
+		"tree readBeforeWriting": "as before",
+		"tree oldReadLeads":      "as before",
+		"tree astrayWithEffects": "as before",
+		"tree leadTwice":         "as before",
 		"tree findOutOfOrder":    "as before",
 		"tree lateLeads":         "as before",
 		"tree nameByLeaving":     "as before",

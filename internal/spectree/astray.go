@@ -5,10 +5,9 @@ import "slices"
 // A call without side effects counts as right once its own lane stands on no guess. Its code may
 // know more than that: what it was told in the lane around it, whose context it used for a call,
 // say. If that was a wrong guess, the code that turns out right may come to an equal call by
-// another way, after effects of its own, before which the answer may be from. So such a call is
-// found only where it was made after the same effects, unless a run that made it stood on nothing
-// wrong in lanes related to its own. Calls with side effects wait for these guesses: see
-// standOnRelatives.
+// another way. So such a call is found only where it was made after the same effects, unless a run
+// that made it stood on nothing wrong in lanes related to its own, or something took effect after
+// it. Calls with side effects wait for these guesses: see standOnRelatives.
 
 // rightAt returns the call that counts as right at this place, and is no other for run r, or nil.
 func (t *Tree) rightAt(r *Run, k key) *Call {
@@ -39,6 +38,18 @@ func (t *Tree) astray(c *Call, r *Run) bool {
 	}
 	return c.right.guessedOther(r) && !slices.ContainsFunc(c.uses, func(u *Use) bool {
 		return u.dep.blocker() == nil && !u.guessedOther(r)
+	}) && !t.hadEffects(c)
+}
+
+// hadEffects reports whether something took effect after the call in its own lane, or in one that
+// comes from that. Whatever its code knew, the run that turns out right comes to that effect.
+func (t *Tree) hadEffects(c *Call) bool {
+	return slices.ContainsFunc(t.sent.all, func(o *Call) bool {
+		if o.right == nil || !covers(c.key.lane, o.right.lane.id) {
+			return false
+		}
+		u := o.right.Run.useAt(c.key)
+		return u != nil && u.Call == c && !u.gaveUp && !u.unneeded && o.right.follows(u)
 	})
 }
 
@@ -107,7 +118,8 @@ func (t *Tree) unread(r *Run) *Call {
 // to make, or nil if there is none other than c, which is found under its key. Runs that were told
 // the same may each make another one and be right: goroutines that share a lane make ordered calls
 // in any order, and of two runs one may give up what the other one waits for, or comes to in
-// another order. Only by this one does the code come to that effect again.
+// another order. Only by this one does the code come to that effect again. A run that has made it,
+// under another lane's name, has done so.
 func (t *Tree) ledHere(l *Lane, k key, c *Call) *Call {
 	if t.madeAll(l.run) {
 		return nil
@@ -116,7 +128,7 @@ func (t *Tree) ledHere(l *Lane, k key, c *Call) *Call {
 	if sure == nil || c == sure && !t.record.twins {
 		return nil
 	}
-	if led, _ := t.followed(l, k.place(), None); led != nil && led.key.variant == k.variant {
+	if led, _ := t.followed(l, k.place(), None); led != nil && led.key.variant == k.variant && !l.run.made(led) {
 		return led
 	}
 	return nil
@@ -145,15 +157,17 @@ func (t *Tree) byAnotherWay(r *Run, c *Call) *Use {
 
 // sureAt returns a call that counts as right at this place and may come after what the lane has
 // done, or nil. Where a run gave up waiting, another one may take another path and be right, so a
-// place is not enough to tell what the run that turns out right makes there. If an effect has
-// happened that the run has yet to make, what it makes anew comes from after that: then any call
-// that is in order will do if none is as it should be. One out of order will not: what led to the
-// effect is found before, see ledHere, so what is made anew may come from after it.
+// place is not enough to tell what the run that turns out right makes there. Nor is it where the
+// lane has written what nobody had who made the call: of goroutines that share a lane, the one that
+// wrote may be the one that reads. If an effect has happened that the run has yet to make, what it
+// makes anew comes from after that: then any call that is in order will do if none is as it should
+// be. One out of order will not: what led to the effect is found before, see ledHere, so what is
+// made anew may come from after it.
 func (t *Tree) sureAt(l *Lane, k key) *Call {
 	find := func(behind bool) *Call {
 		return t.confirmedWhere(k, func(c *Call) bool {
 			return !t.astray(c, l.run) && (!t.gaveUp() || t.onPathOf(l, c, behind)) &&
-				(behind || !t.partedBefore(l, c)) && t.inOrder(l, c)
+				(behind || !t.readBefore(l, c)) && t.inOrder(l, c)
 		})
 	}
 	c := find(false)
@@ -161,23 +175,6 @@ func (t *Tree) sureAt(l *Lane, k key) *Call {
 		return find(true)
 	}
 	return c
-}
-
-// partedBefore reports whether the lane, on its way to a call that counts as right, was told
-// something else than the run that made it, and had an effect of its own since: what was read may
-// be from before that. Two runs that are right as far as they came may have got different answers
-// to what goroutines that share a lane asked: one from before another goroutine's effect, and one
-// from after it.
-func (t *Tree) partedBefore(l *Lane, c *Call) bool {
-	if !t.wroteSince(l, c) {
-		return false
-	}
-	u := c.right
-	if u == nil {
-		u = &c.use
-	}
-	same, _ := l.knowsNoOther(u.Run)
-	return !same
 }
 
 // unsure returns the uses that the run goes on with guesses for of which it is not known whether

@@ -2,8 +2,9 @@ package spectree
 
 import "testing"
 
-// TestReadBesideAGuess checks that a read that is right by its own lane is found after effects of
-// the lane's own unless its code may have come to it on a guess of the lane around that was wrong.
+// TestReadBesideAGuess checks that a read that is right by its own lane is found after effects that
+// are from before it, but which its lane was not known to come after, unless its code may have come
+// to it on a guess of the lane around that was wrong.
 func TestReadBesideAGuess(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -18,28 +19,59 @@ func TestReadBesideAGuess(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := play(t, replayable)
 			child := s.Fork(s.lane(1))
+			s.Answered(s.write(s.lane(1), "w", Immediate, 0).Call, Actual)
 			guess := s.read(s.lane(1), "guess", 1)
 			r := s.read(child, "r", 0) // the code may know of the guess
 			s.Answered(r.Call, Actual)
 			replays := s.answer(guess, tt.right, 1)
 			if tt.again {
 				child = s.Fork(s.lane(replays))
+				s.write(s.lane(replays), "w", Immediate, 0)
 				s.read(s.lane(replays), "guess", 0)
 				if u := s.read(child, "r", 0); u.Call != r.Call {
 					t.Errorf("after the same effects the reading is call %d", u.Call.ID)
 				}
-				s.Answered(s.write(child, "w", Immediate, 0).Call, Actual)
 			}
 			if tt.right || tt.again {
 				replays = s.answer(s.read(s.lane(replays), "another guess", 1), false, replays)
 			}
-			child = s.Fork(s.lane(replays))
-			s.Answered(s.write(child, "w", Immediate, 0).Call, Actual)
-			if u := s.read(child, "r", 0); (u.Call == r.Call) != tt.found {
+			s.write(s.lane(replays), "w", Immediate, 0)
+			if u := s.read(s.Fork(s.lane(replays)), "r", 0); (u.Call == r.Call) != tt.found {
 				t.Errorf("the reading after the writing is call %d", u.Call.ID)
 			}
 			s.skip()
 		})
+	}
+}
+
+// TestReadAfterOwnWrites checks that a read is not found after an effect of the lane's own that
+// none who made it had, whatever they were told, unless something has happened that followed the
+// read: goroutines share the lane, and it may be the one that wrote that reads.
+func TestReadAfterOwnWrites(t *testing.T) {
+	for _, followed := range []bool{false, true} {
+		s := play(t, replayable)
+		r := s.read(s.lane(1), "r", 0)
+		s.Answered(r.Call, Actual)
+		if followed {
+			s.Answered(s.write(s.lane(1), "x", Immediate, 0).Call, Actual)
+		}
+		s.Answered(s.read(s.lane(1), "guess", 1).Call, Actual)
+		w := s.write(s.lane(2), "w", Immediate, 0)
+		u := s.read(s.lane(2), "r", 0)
+		if (u.Call == r.Call) != followed {
+			t.Errorf("followed by an effect %v: the reading after the writing is call %d", followed, u.Call.ID)
+		}
+		if s.skip(); followed {
+			continue
+		}
+		s.Answered(w.Call, Actual)
+		s.Answered(u.Call, Actual)
+		s.Answered(s.read(s.lane(2), "another guess", 1).Call, Actual)
+		s.write(s.lane(3), "w", Immediate, 0)
+		if again := s.read(s.lane(3), "r", 0); again.Call != u.Call {
+			t.Errorf("the next run reads by call %d, want %d", again.Call.ID, u.Call.ID)
+		}
+		s.skip()
 	}
 }
 
@@ -49,12 +81,12 @@ func TestReadBesideAGuess(t *testing.T) {
 func TestReadBeforeAGuessCame(t *testing.T) {
 	for _, before := range []bool{false, true} {
 		s := play(t, replayable)
-		guess := s.read(s.Fork(s.lane(1)), "guess", 0)
+		guess, other := s.read(s.Fork(s.lane(1)), "guess", 0), s.Fork(s.lane(1))
 		if before {
 			s.Predicted(guess.Call)
 		}
 		s.Answered(s.read(s.lane(1), "r", 0).Call, Actual)
-		s.Answered(s.write(s.lane(1), "w", Immediate, 0).Call, Actual)
+		s.Answered(s.write(other, "w", Immediate, 0).Call, Actual)
 		if !before {
 			s.Predicted(guess.Call)
 		}
@@ -76,18 +108,18 @@ func (s *scenario) answer(guess *Use, right bool, run int) int {
 	return run + 1
 }
 
-// TestReadBesideAnotherGuess checks that a run does not find after its own effects what a run
-// beside it read on another guess, as long as neither is known to be right.
+// TestReadBesideAnotherGuess checks that a run does not find what a run beside it read on another
+// guess, as long as neither is known to be right.
 func TestReadBesideAnotherGuess(t *testing.T) {
 	s := play(t, replayable)
 	child := s.Fork(s.lane(1))
+	s.Answered(s.write(s.lane(1), "w", Immediate, 0).Call, Actual)
 	s.read(s.lane(1), "guess", 2)
 	r := s.read(child, "r", 0)
 	s.Answered(r.Call, Actual)
-	child = s.Fork(s.lane(2))
+	s.write(s.lane(2), "w", Immediate, 0)
 	s.read(s.lane(2), "guess", 2)
-	s.write(child, "w", Staged, 1)
-	if u := s.read(child, "r", 0); u.Call == r.Call {
+	if u := s.read(s.Fork(s.lane(2)), "r", 0); u.Call == r.Call {
 		t.Errorf("the reading after the writing is call %d", u.Call.ID)
 	}
 	s.skip()
@@ -156,44 +188,6 @@ func TestNewReadBeforeWhatHappened(t *testing.T) {
 		}
 		s.write(l, "w", Immediate, 0)
 		s.want("adopt run 2 call 1", "send call 3")
-	}
-}
-
-// TestReadBeforeAnotherWay checks that a run does not find after an effect of its own what a right
-// run read that was told something else: goroutines that share a lane asked for one thing, in one
-// run before the other's effect and in another one after it. Both are right as far as that.
-func TestReadBeforeAnotherWay(t *testing.T) {
-	for _, otherwise := range []bool{false, true} {
-		s := play(t, replayable)
-		w := s.write(s.lane(1), "w", Immediate, 2)
-		early := s.read(s.lane(2), "time", 0)
-		s.write(s.lane(2), "w", Immediate, 0)
-		s.Answered(w.Call, 0)
-		s.Answered(early.Call, Actual)
-		late := s.read(s.lane(1), "time", 0)
-		s.Answered(late.Call, Actual)
-		r := s.read(s.lane(1), "r", 0)
-		s.Answered(r.Call, Actual)
-		s.Answered(s.read(s.lane(1), "guess", 1).Call, Actual)
-		s.skip()
-		l := s.runs[0].Main()
-		ask := func(want *Use) {
-			if u := s.read(l, "time", 0); u.Call != want.Call {
-				t.Fatalf("the run asks by call %d, want %d", u.Call.ID, want.Call.ID)
-			}
-		}
-		if otherwise {
-			ask(early)
-		}
-		s.write(l, "w", Immediate, 0)
-		if !otherwise {
-			ask(late)
-		}
-		s.Answered(s.write(l, "x", Immediate, 0).Call, Actual)
-		if u := s.read(l, "r", 0); (u.Call == r.Call) == otherwise {
-			t.Errorf("told otherwise %v: the reading after the writing is call %d", otherwise, u.Call.ID)
-		}
-		s.skip()
 	}
 }
 
@@ -266,6 +260,83 @@ func TestReadBesideAnEffect(t *testing.T) {
 	s.ordered(s.lane(3), "x", 0)
 	if u := s.ordered(s.lane(3), "r", 0); u.Call != second.Call {
 		t.Errorf("the replay makes call %d, want %d", u.Call.ID, second.Call.ID)
+	}
+	s.skip()
+}
+
+// TestReadBesideAnEffectAfterOwnWrites: what a lane read before the one that started it had an
+// effect is not what it reads after it wrote, in a run in which that one has yet to have the
+// effect.
+func TestReadBesideAnEffectAfterOwnWrites(t *testing.T) {
+	s := play(t, replayable)
+	first := s.read(s.Fork(s.lane(1)), "r", 0)
+	s.Answered(first.Call, Actual)
+	s.Answered(s.write(s.lane(1), "x", Immediate, 0).Call, Actual)
+	s.Answered(s.read(s.lane(1), "guess", 1).Call, Actual)
+
+	child := s.Fork(s.lane(2))
+	s.write(s.lane(2), "x", Immediate, 0)
+	s.Answered(s.write(child, "w", Immediate, 0).Call, Actual)
+	second := s.read(child, "r", 0)
+	if second.Call == first.Call {
+		t.Fatal("what was read before the writing counts as read after it")
+	}
+	s.Answered(second.Call, Actual)
+	s.read(s.lane(2), "guess", 0)
+	s.Answered(s.read(s.lane(2), "another guess", 1).Call, Actual)
+
+	child = s.Fork(s.lane(3))
+	s.write(child, "w", Immediate, 0)
+	if u := s.read(child, "r", 0); u.Call != second.Call {
+		t.Errorf("the replay makes call %d, want %d", u.Call.ID, second.Call.ID)
+	}
+	s.skip()
+}
+
+// TestCallWithEffectsIsNotAstray: whatever a wrong guess beside it may have told its code, what was
+// asked before something took effect is what the run that turns out right asks, too. A replay whose
+// context has ended does not leave it out.
+func TestCallWithEffectsIsNotAstray(t *testing.T) {
+	s := play(t, replayable)
+	guess := s.read(s.Fork(s.lane(1)), "guess", 1)
+	s.Answered(s.read(s.lane(1), "r", 0).Call, Actual)
+	s.Answered(s.write(s.Fork(s.lane(1)), "w", Immediate, 0).Call, Actual)
+	s.Answered(guess.Call, Actual)
+	s.Fork(s.lane(2))
+	if !s.Late(s.lane(2), &CallSpec{Op: "r"}) {
+		t.Error("it leaves the call out")
+	}
+	s.skip()
+}
+
+// TestCallLeadsOnce: of two lanes one makes, under the other one's name, the read that led to an
+// effect. The other one then reads for itself.
+func TestCallLeadsOnce(t *testing.T) {
+	s := play(t, replayable)
+	s.Fork(s.lane(1))
+	reader := s.Fork(s.lane(1))
+	s.Answered(s.ordered(reader, "y", 0).Call, Actual)
+	s.Answered(s.ordered(reader, "r", 0).Call, Actual) // in its place comes another one now
+	s.Answered(s.read(s.lane(1), "guess", 1).Call, Actual)
+
+	s.Fork(s.lane(2))
+	reader = s.Fork(s.lane(2))
+	s.Answered(s.ordered(reader, "x", 0).Call, Actual)
+	r := s.ordered(reader, "r", 0)
+	s.Answered(r.Call, Actual)
+	s.Answered(s.write(reader, "w", Immediate, 0).Call, Actual)
+	s.Shared(s.lane(2))
+	s.read(s.lane(2), "guess", 0)
+	s.Answered(s.read(s.lane(2), "another guess", 1).Call, Actual)
+
+	one, other := s.Fork(s.lane(3)), s.Fork(s.lane(3))
+	s.ordered(other, "x", 0)
+	s.ordered(one, "x", 0)
+	if u := s.ordered(one, "r", 0); u.Call != r.Call {
+		t.Fatalf("the first lane reads by call %d, want %d", u.Call.ID, r.Call.ID)
+	}
+	if u := s.ordered(other, "r", 0); u.Call == r.Call {
+		t.Error("two lanes have one reading")
 	}
 	s.skip()
 }

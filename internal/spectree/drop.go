@@ -203,7 +203,7 @@ func (t *Tree) ledTo(o *Call, l *Lane, at key) *Call {
 	w := o.right.Run.useAt(at)
 	if w == nil || w.Call.dead || w.index >= o.right.index || w.gaveUp || w.unneeded || w.late || !w.Call.Confirmed() ||
 		t.astray(w.Call, l.run) || covers(w.lane.id, o.right.lane.id) && !o.right.follows(w) ||
-		w.lane.isBeside(o.right) && !t.inOrder(l, w.Call) {
+		w.lane.isBeside(o.right) && (!t.inOrder(l, w.Call) || t.readBefore(l, w.Call)) {
 		return nil
 	}
 	return w.Call
@@ -406,32 +406,28 @@ func (g *gap) all(yield func(*gap) bool) {
 }
 
 // onPathOf reports whether the lane comes to a call that counts as right by the path of those who
-// made it: it went on without the answers that they gave up waiting for, and without no others, and
-// wrote nothing that they did not, unless it is behind: something has happened that they did later,
-// so that nothing can be made anew. Where order counts no more, goroutines may have given up before
-// what came after it in the other run, and the other way round.
+// made it: it went on without the answers that they gave up waiting for, and without no others,
+// unless it is behind: something has happened that they did later, so that nothing can be made
+// anew. Where order counts no more, goroutines may have given up before what came after it in the
+// other run, and the other way round.
 func (t *Tree) onPathOf(l *Lane, c *Call, behind bool) bool {
 	u := c.right
 	if u == nil {
 		u = &c.use
 	}
 	if t.unordered(l) {
-		return behind || !t.wroteSince(l, c)
+		return true
 	}
-	return u.gaps.within(l.gaps, l.ends) && (l.gaps.within(u.gaps, u.lane.ends) && !t.wroteSince(l, c) || behind)
+	return u.gaps.within(l.gaps, l.ends) && (behind || l.gaps.within(u.gaps, u.lane.ends))
 }
 
-// wroteSince reports whether the lane comes to a read after an effect that nobody has made before
-// and that is not from before the read: goroutines that share the lane, some of which gave calls
-// up, may do so.
-func (t *Tree) wroteSince(l *Lane, c *Call) bool {
-	if c.spec.Effect != None {
-		return false
-	}
+// readBefore reports whether the lane, or one that it comes from, had an effect that the run which
+// read by c had not, and which is not from before the read.
+func (t *Tree) readBefore(l *Lane, c *Call) bool {
 	t.walks++
-	return l.eff.any(t.walks, func(q *Call) bool {
+	return c.spec.Effect == None && l.eff.any(t.walks, func(q *Call) bool {
 		before := q.answered && q.answeredAt < c.sentAt
-		return q.use.Run == l.run && !before && !disjoint(q.spec.Conflict, c.spec.Conflict)
+		return !before && !disjoint(q.spec.Conflict, c.spec.Conflict) && !c.use.Run.used(q)
 	})
 }
 

@@ -278,10 +278,11 @@ func TestSharedLane(t *testing.T) {
 	s.Answered(x.Call, Actual)
 	s.Answered(y.Call, Actual)
 	s.Expire(true)
-	s.read(s.Fork(s.lane(2)), "a", 0)
+	b := s.read(s.Fork(s.lane(2)), "a", 0) // the goroutine that wrote y may ask
+	s.Answered(b.Call, Actual)
 	s.returned(s.run(2))
 	s.want("resume run 2 call 1 answer -1", "settle call 1", "resume run 2 call 3 answer -1", "settle call 3",
-		"adopt run 2 call 2", "settle call 2", "final run 2", "commit run 2")
+		"send call 4", "resume run 2 call 4 answer -1", "settle call 4", "final run 2", "commit run 2", "abandon call 2")
 }
 
 // TestConfirmedReadsStay checks that a replay of goroutines that share a lane

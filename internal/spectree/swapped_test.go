@@ -360,9 +360,9 @@ func TestSwappedAtOneMoment(t *testing.T) {
 	}
 }
 
-// TestLastRunMayGiveWay checks that a run alone that takes no guesses keeps its answers as long as it
-// has yet to make what took effect in one beside it: it may make that under another lane's name,
-// and give way to a replay, which asks for all of them.
+// TestLastRunMayGiveWay checks that a run alone that takes no guesses keeps its answers as long as
+// it has yet to make what took effect in one beside it: it may make that under another lane's
+// name, and give way to a replay, which asks for all of them.
 func TestLastRunMayGiveWay(t *testing.T) {
 	s := play(t, replayable)
 	x := s.read(s.lane(1), "x", 2)

@@ -311,11 +311,6 @@ func givingUpBugs() []plant.Bug {
 			Old: "\tif !r.tree.gaveUp() || c.right.Run == r || r.made(c) || r.excused(c) {\n",
 			New: "\tif !r.tree.gaveUp() || c.right.Run == r || r.made(c) || r.excused(c) || MUTANT {\n",
 		},
-		{ // a read is found after an effect that only the run itself has made
-			Name: "keepOldReads", Test: "TestReadBeforeANewEffect",
-			Old: "\tif c.spec.Effect != None {\n\t\treturn false\n\t}\n\tt.walks++\n",
-			New: "\tif c.spec.Effect != None || MUTANT {\n\t\treturn false\n\t}\n\tt.walks++\n",
-		},
 		{ // an effect that the right run gave up happens after what followed it
 			Name: "makeGivenUp", Test: "TestOvertakenRuns",
 			Old: "\tif c.right.around == nil {\n", New: "\tif c.right.around == nil || MUTANT {\n",

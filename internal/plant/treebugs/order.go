@@ -76,9 +76,21 @@ func readsBugs() []plant.Bug {
 			Old: "\t\treturn u.late || u.Run.stray != nil ||",
 			New: "\t\treturn MUTANT && t.gaveUp() || u.late || u.Run.stray != nil ||",
 		},
-		{ // a read is found after an effect that only its run has had, and was told something else
-			Name: "readBeforeParting", Test: "TestReadBeforeAnotherWay",
-			Old: "(behind || !t.partedBefore(l, c)) &&", New: "(behind || MUTANT || !t.partedBefore(l, c)) &&",
+		{ // a read is found after an effect that none who made it had
+			Name: "readBeforeWriting", Test: "TestReadAfterOwnWrites", Tests: []string{"TestReadBeforeANewEffect"},
+			Old: "(behind || !t.readBefore(l, c)) &&", New: "(behind || MUTANT || !t.readBefore(l, c)) &&",
+		},
+		{ // a read leads to an effect beside it, though its lane wrote since
+			Name: "oldReadLeads", Test: "TestReadBesideAnEffectAfterOwnWrites",
+			Old: " || t.readBefore(l, w.Call)) {", New: " || !MUTANT && t.readBefore(l, w.Call)) {",
+		},
+		{ // a call counts as made on a wrong guess of others although something took effect after it
+			Name: "astrayWithEffects", Test: "TestCallWithEffectsIsNotAstray",
+			Old: "}) && !t.hadEffects(c)\n", New: "}) && (MUTANT || !t.hadEffects(c))\n",
+		},
+		{ // a call leads to an effect in a run that has made it
+			Name: "leadTwice", Test: "TestCallLeadsOnce",
+			Old: " && !l.run.made(led) {", New: " && (MUTANT || !l.run.made(led)) {",
 		},
 		{ // an ordered read is found behind one that was answered after it was sent
 			Name: "findOutOfOrder", Test: "TestOrderedReadBehindTwins",
@@ -165,7 +177,8 @@ func orderBugs() []plant.Bug {
 		},
 		{ // nor are reads that others made before they gave something up
 			Name: "gapsWhenLate", Test: "TestGapsAfterTheContextEnded",
-			Old: "\tif t.unordered(l) {\n\t\treturn behind", New: "\tif t.unordered(l) && !MUTANT {\n\t\treturn behind",
+			Old: "u = &c.use\n\t}\n\tif t.unordered(l) {",
+			New: "u = &c.use\n\t}\n\tif t.unordered(l) && !MUTANT {",
 		},
 		{ // what was abandoned leads to what has happened
 			Name: "abandonedLeads", Test: "TestAbandonedCallLeadsNowhere",
