@@ -29,10 +29,11 @@ func goInRun(ctx context.Context, l *lane, cfg *taskConfig, fn func(context.Cont
 				failed = asPanic(p)
 				l.run.strayed(failed)
 			}
+			effects := child.hasEffects()
 			f.settle(func() {
 				f.value, f.err, f.failed = v, err, failed
 				f.lanes = []*lane{child}
-				f.effects = child.hasEffects()
+				f.effects = effects
 			})
 			child.idle.Store(true)
 			child.left()

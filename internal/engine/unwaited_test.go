@@ -264,3 +264,26 @@ func TestQuorumFailsTheSame(t *testing.T) {
 		})
 	}
 }
+
+// TestFutureEndsWhileItsTaskIsLocked: a future that comes to its end does not wait for its task's
+// lock with its own: who has the task's asks which futures are needed.
+func TestFutureEndsWhileItsTaskIsLocked(t *testing.T) {
+	_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
+		end := make(chan struct{})
+		f := Go(ctx, func(context.Context) (int, error) { <-end; return 1, nil })
+		task := laneOf(ctx).run.task
+		task.mu.Lock()
+		close(end)
+		time.Sleep(20 * time.Millisecond) // it comes to wait
+		if f.f.mu.TryLock() {
+			f.f.mu.Unlock()
+		} else {
+			t.Error("it waits with its own lock")
+		}
+		task.mu.Unlock()
+		return f.Wait(ctx)
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
