@@ -77,3 +77,13 @@ func CompareContextValues(a, b any) Sameness { return engine.CompareContextValue
 // IsSpan reports whether a context's value is a span of a tracing library. Each run of a function
 // may have its own; it is sent only in control.TracingMetadata.
 func IsSpan(v any) bool { return engine.IsSpan(v) }
+
+type probing struct{}
+
+// Probe returns the context of a call that no program made: by which a transport finds out
+// something of its own process, as specgrpc does of a server's interceptors. What counts or traces
+// calls leaves it out.
+func Probe(ctx context.Context) context.Context { return context.WithValue(ctx, probing{}, true) }
+
+// IsProbe reports whether ctx is that of such a call.
+func IsProbe(ctx context.Context) bool { return ctx.Value(probing{}) != nil }

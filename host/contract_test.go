@@ -91,26 +91,31 @@ func puppet(d *diary) *node {
 	}
 }
 
+// puppeteer runs a puppet, and returns a function that tells it what to do, and compares what is
+// noted meanwhile.
+func (w *world) puppeteer(disk host.Disk, d *diary) func(what string, want ...string) {
+	h := w.host(w.config(1))
+	n := h.add(host.Spec[string]{ID: 1, Node: puppet(d), Disk: disk, App: func(msg string) { d.note("%s", msg) }})
+	h.run()
+	return func(what string, want ...string) {
+		w.Helper()
+		if what != "" {
+			if err := n.Deliver(w.Context(), what); err != nil {
+				w.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		if got := d.all(); !slices.Equal(got, want) {
+			w.Errorf("%s: got %q, want %q", what, got, want)
+		}
+		d.notes = nil
+	}
+}
+
 func TestSendsWaitForTheDisk(t *testing.T) {
 	inWorld(t, func(w *world) {
 		disk := &handDisk{Memory: host.NewMemory()}
-		d := newDiary()
-		h := w.host(w.config(1))
-		n := h.add(host.Spec[string]{ID: 1, Node: puppet(d), Disk: disk, App: func(msg string) { d.note("%s", msg) }})
-		h.run()
-		do := func(what string, want ...string) {
-			w.Helper()
-			if what != "" {
-				if err := n.Deliver(w.Context(), what); err != nil {
-					w.Fatal(err)
-				}
-			}
-			synctest.Wait()
-			if got := d.all(); !slices.Equal(got, want) {
-				w.Errorf("%s: got %q, want %q", what, got, want)
-			}
-			d.notes = nil
-		}
+		do := w.puppeteer(disk, newDiary())
 		do("", "started, next is 1")
 		do("send:a ahead:b self:c", "a", "b", "1 says c")
 		do("send:d append:x ahead:e", "e") // d waits, though it was sent before the record was written
@@ -156,22 +161,7 @@ func TestUnhurriedSends(t *testing.T) {
 	inWorld(t, func(w *world) {
 		d := newDiary()
 		disk := patientDisk{&handDisk{Memory: host.NewMemory()}, d}
-		h := w.host(w.config(1))
-		n := h.add(host.Spec[string]{ID: 1, Node: puppet(d), Disk: disk, App: func(msg string) { d.note("%s", msg) }})
-		h.run()
-		do := func(what string, want ...string) {
-			w.Helper()
-			if what != "" {
-				if err := n.Deliver(w.Context(), what); err != nil {
-					w.Fatal(err)
-				}
-			}
-			synctest.Wait()
-			if got := d.all(); !slices.Equal(got, want) {
-				w.Errorf("%s: got %q, want %q", what, got, want)
-			}
-			d.notes = nil
-		}
+		do := w.puppeteer(disk, d)
 		do("", "started, next is 1")
 		do("unhurried:a", "a") // nothing was written
 		do("put:k unhurried:b", "commit unhurried")

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -93,28 +94,9 @@ func (f failingFirst) task(ctx context.Context, c kvpb.TestKVClient, i int) erro
 }
 
 func (f failingFirst) play(w *world, c kvpb.TestKVClient, speculate bool) (slowest time.Duration) {
-	var mu sync.Mutex
-	var done sync.WaitGroup
-	for i := range f.tasks {
-		done.Go(func() {
-			time.Sleep(time.Duration(i) * time.Microsecond)
-			start := time.Now()
-			var err error
-			if speculate {
-				_, err = foresay.Do(w.Context(), func(ctx context.Context) (int, error) { return 0, f.task(ctx, c, i) })
-			} else {
-				err = f.task(w.Context(), c, i)
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			slowest = max(slowest, time.Since(start))
-			if err != nil {
-				w.Error(err)
-			}
-		})
-	}
-	done.Wait()
-	return slowest
+	return slices.Max(w.sideBySide(f.tasks, time.Microsecond, speculate, func(ctx context.Context, i int) error {
+		return f.task(ctx, c, i)
+	}))
 }
 
 // TestLaterAttempts: where gRPC makes a call's second attempt, on a retryPolicy, speculative calls

@@ -9,7 +9,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/stats"
 
-	"github.com/foresay/foresay"
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 )
 
@@ -54,17 +53,10 @@ func TestNoWordBesideTheRequest(t *testing.T) {
 		sender := &slowSender{takes: 500 * time.Millisecond}
 		r, cc, gate := w.fewStreams(1, newSlowServer(), grpc.WithStatsHandler(sender))
 		c := kvpb.NewTestKVClient(cc)
-		done := make(chan error)
-		go func() {
-			_, err := foresay.Do(w.Context(), func(ctx context.Context) (string, error) {
-				if _, err := guessed(ctx, kvpb.NewTestKVClient(gate), "slow", value("slow")); err != nil {
-					return "", err
-				}
-				got, err := c.Get(ctx, &kvpb.GetRequest{Key: "k"})
-				return got.GetValue(), err
-			})
-			done <- err
-		}()
+		done := w.onGuess(gate, func(ctx context.Context) error {
+			_, err := c.Get(ctx, &kvpb.GetRequest{Key: "k"})
+			return err
+		})
 		time.Sleep(50 * time.Millisecond)
 		if n, sent := cc.HalfOpen(), sender.sent.Load(); n != 1 || sent != 1 {
 			w.Fatalf("%d half-open streams, %d messages sent; want a request being sent", n, sent)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/bits"
-	"sync"
 	"testing"
 	"time"
 
@@ -68,29 +67,13 @@ type took struct{ mean, max time.Duration }
 
 // play has all tasks begin, in Do or plainly.
 func (l firstLoad) play(w *world, cc grpc.ClientConnInterface, speculate bool) (t took) {
-	var mu sync.Mutex
-	var done sync.WaitGroup
 	c := kvpb.NewTestKVClient(cc)
-	for i := range l.tasks {
-		done.Go(func() {
-			time.Sleep(time.Duration(i) * l.apart()) // in reality no two begin at one instant
-			start := time.Now()
-			var err error
-			if speculate {
-				_, err = foresay.Do(w.Context(), func(ctx context.Context) (int, error) { return 0, l.task(ctx, c, i) })
-			} else {
-				err = l.task(w.Context(), c, i)
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			if err != nil {
-				w.Error(err)
-			}
-			t.mean += time.Since(start) / time.Duration(l.tasks)
-			t.max = max(t.max, time.Since(start))
-		})
+	for _, d := range w.sideBySide(l.tasks, l.apart(), speculate, func(ctx context.Context, i int) error {
+		return l.task(ctx, c, i)
+	}) {
+		t.mean += d / time.Duration(l.tasks)
+		t.max = max(t.max, d)
 	}
-	done.Wait()
 	return t
 }
 

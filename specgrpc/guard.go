@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/foresay/foresay/internal/probe"
+	"github.com/foresay/foresay/driver"
 )
 
 // A server's unary interceptors guard its methods, so they run around speculative
@@ -35,7 +35,7 @@ func (r *ServiceRegistrar) learn(ctx context.Context, interceptor grpc.UnaryServ
 	if r.guards.Load() == nil {
 		r.guards.Store(&guards{interceptor})
 	}
-	if probe.Is(ctx) {
+	if driver.IsProbe(ctx) {
 		return errAsked
 	}
 	return nil
@@ -105,13 +105,13 @@ func (m *serverMethod) watched(interceptor grpc.UnaryServerInterceptor) grpc.Una
 	}
 }
 
-// asking is a call of a method that probe.Is true of.
+// asking is a call of a method that is a probe.
 func asking(fullMethod string) *http.Request {
 	r := &http.Request{
 		Method: http.MethodPost, URL: &url.URL{Path: fullMethod}, Proto: "HTTP/2.0", ProtoMajor: 2,
 		Header: http.Header{"Content-Type": {"application/grpc"}}, Body: http.NoBody, RemoteAddr: "127.0.0.1:0",
 	}
-	return r.WithContext(probe.Context(context.Background()))
+	return r.WithContext(driver.Probe(context.Background()))
 }
 
 // nowhere takes the answer to a call that nobody waits for.

@@ -22,29 +22,7 @@ import (
 
 	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
 	"github.com/foresay/foresay/specgrpc"
-	"github.com/foresay/foresay/wan"
 )
-
-// server serves impl on a Server of its own.
-func (w *world) server(site wan.Site, impl kvpb.TestKVServer, opts ...grpc.ServerOption) (*specgrpc.Server, string) {
-	w.Helper()
-	l, err := w.net.Listen(site)
-	if err != nil {
-		w.Fatal(err)
-	}
-	s := specgrpc.NewServer(append(opts, grpc.WaitForHandlers(true))...)
-	kvpb.RegisterTestKVServer(s, impl)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = s.Serve(l)
-	}()
-	w.Cleanup(func() {
-		s.Stop()
-		<-done
-	})
-	return s, l.Addr().String()
-}
 
 // outcome makes a speculative call of a method and returns the code of its result.
 func (w *world) outcome(addr, method string, req proto.Message) codes.Code {

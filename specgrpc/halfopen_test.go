@@ -181,22 +181,15 @@ func TestHalfOpenStreamsGiveWayToPlainCalls(t *testing.T) {
 				for range 2 {
 					_, _ = c.Get(w.Context(), &kvpb.GetRequest{Key: "plain"})
 				}
-				done := make(chan error)
-				go func() {
-					_, err := foresay.Do(w.Context(), func(ctx context.Context) (int, error) {
-						if _, err := guessed(ctx, kvpb.NewTestKVClient(gateConn), "slow", value("slow")); err != nil {
-							return 0, err
+				done := w.onGuess(gateConn, func(ctx context.Context) error {
+					for i := range 2 {
+						time.Sleep(time.Millisecond) // so that 0 is the older one
+						if _, err := guessed(ctx, c, fmt.Sprint(i), value(fmt.Sprint(i))); err != nil {
+							return err
 						}
-						for i := range 2 {
-							time.Sleep(time.Millisecond) // so that 0 is the older one
-							if _, err := guessed(ctx, c, fmt.Sprint(i), value(fmt.Sprint(i))); err != nil {
-								return 0, err
-							}
-						}
-						return 0, nil
-					})
-					done <- err
-				}()
+					}
+					return nil
+				})
 				time.Sleep(100 * time.Millisecond)
 				synctest.Wait()
 				if n := cc.HalfOpen(); n != 2 {
@@ -239,20 +232,15 @@ func TestAnsweredStreamsGiveWayFirst(t *testing.T) {
 		for range 2 {
 			_, _ = c.Get(w.Context(), &kvpb.GetRequest{})
 		}
-		done := make(chan error)
-		go func() {
-			_, err := foresay.Do(w.Context(), func(ctx context.Context) (int, error) {
-				_, err := guessed(ctx, kvpb.NewTestKVClient(gate), "slow", value("slow"))
-				for _, key := range []string{"waits", "does not"} {
-					if err == nil {
-						time.Sleep(time.Millisecond)
-						_, err = guessed(ctx, c, key, value(key))
-					}
+		done := w.onGuess(gate, func(ctx context.Context) (err error) {
+			for _, key := range []string{"waits", "does not"} {
+				if err == nil {
+					time.Sleep(time.Millisecond)
+					_, err = guessed(ctx, c, key, value(key))
 				}
-				return 0, err
-			})
-			done <- err
-		}()
+			}
+			return err
+		})
 		time.Sleep(80 * time.Millisecond)
 		if _, err := c.Get(w.Context(), &kvpb.GetRequest{Key: "plain"}); err != nil {
 			w.Error(err)
@@ -275,17 +263,12 @@ func TestOneStreamGivesWayToOneCall(t *testing.T) {
 		// Not a multiple of the time between two looks: what frees a stream comes between them.
 		w.net.SetLink("client", "a", wan.Link{Delay: 101 * time.Millisecond})
 		w.net.SetLink("a", "client", wan.Link{Delay: 101 * time.Millisecond})
-		done := make(chan error)
-		go func() {
-			_, err := foresay.Do(w.Context(), func(ctx context.Context) (int, error) {
-				_, err := guessed(ctx, kvpb.NewTestKVClient(gate), "slow", value("slow"))
-				for i := 0; i < 3 && err == nil; i++ {
-					_, err = guessed(ctx, c, fmt.Sprint(i), value(fmt.Sprint(i)))
-				}
-				return 0, err
-			})
-			done <- err
-		}()
+		done := w.onGuess(gate, func(ctx context.Context) (err error) {
+			for i := 0; i < 3 && err == nil; i++ {
+				_, err = guessed(ctx, c, fmt.Sprint(i), value(fmt.Sprint(i)))
+			}
+			return err
+		})
 		time.Sleep(time.Second)
 		if n := cc.HalfOpen(); n != 3 {
 			w.Errorf("%d half-open streams, want 3", n)
@@ -309,17 +292,10 @@ func TestHalfOpenStreamsGiveWayToStreams(t *testing.T) {
 	inWorld(t, func(w *world) {
 		r, cc, gate := w.fewStreams(1, newSlowServer())
 		c := kvpb.NewTestKVClient(cc)
-		done := make(chan error)
-		go func() {
-			_, err := foresay.Do(w.Context(), func(ctx context.Context) (string, error) {
-				if _, err := guessed(ctx, kvpb.NewTestKVClient(gate), "slow", value("slow")); err != nil {
-					return "", err
-				}
-				got, err := c.Get(ctx, &kvpb.GetRequest{Key: "k"})
-				return got.GetValue(), err
-			})
-			done <- err
-		}()
+		done := w.onGuess(gate, func(ctx context.Context) error {
+			_, err := c.Get(ctx, &kvpb.GetRequest{Key: "k"})
+			return err
+		})
 		time.Sleep(50 * time.Millisecond)
 		if n := cc.HalfOpen(); n != 1 {
 			w.Fatalf("%d half-open streams, want 1", n)
@@ -354,16 +330,13 @@ func TestSpeculativeCallsGiveWay(t *testing.T) {
 		go func() { _, _ = c.Get(w.Context(), &kvpb.GetRequest{Key: "slow"}) }()
 		time.Sleep(time.Millisecond)
 		start := time.Now()
-		_, err := foresay.Do(w.Context(), func(ctx context.Context) (int, error) {
-			if _, err := guessed(ctx, kvpb.NewTestKVClient(gate), "slow", value("slow")); err != nil {
-				return 0, err
-			}
+		err := <-w.onGuess(gate, func(ctx context.Context) error {
 			for i := range 8 {
 				if _, err := guessed(ctx, c, fmt.Sprint(i), value(fmt.Sprint(i))); err != nil {
-					return 0, err
+					return err
 				}
 			}
-			return 0, nil
+			return nil
 		})
 		if took := time.Since(start); err != nil || took > 2*time.Second {
 			w.Errorf("%v after %v", err, took)

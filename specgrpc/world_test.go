@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"slices"
 	"sync"
@@ -54,12 +55,29 @@ func inWorld(t *testing.T, f func(w *world)) {
 // serve starts a server with the services that register registers.
 func (w *world) serve(site wan.Site, register func(s *grpc.Server), opts ...grpc.ServerOption) (*grpc.Server, string) {
 	w.Helper()
+	s := grpc.NewServer(append(opts, grpc.WaitForHandlers(true))...)
+	register(s)
+	return s, w.listen(site, s)
+}
+
+// server serves impl on a specgrpc.Server.
+func (w *world) server(site wan.Site, impl kvpb.TestKVServer, opts ...grpc.ServerOption) (*specgrpc.Server, string) {
+	w.Helper()
+	s := specgrpc.NewServer(append(opts, grpc.WaitForHandlers(true))...)
+	kvpb.RegisterTestKVServer(s, impl)
+	return s, w.listen(site, s)
+}
+
+// listen has a server take connections at a site until the test ends.
+func (w *world) listen(site wan.Site, s interface {
+	Serve(l net.Listener) error
+	Stop()
+}) (addr string) {
+	w.Helper()
 	l, err := w.net.Listen(site)
 	if err != nil {
 		w.Fatal(err)
 	}
-	s := grpc.NewServer(append(opts, grpc.WaitForHandlers(true))...)
-	register(s)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -69,7 +87,7 @@ func (w *world) serve(site wan.Site, register func(s *grpc.Server), opts ...grpc
 		s.Stop()
 		<-done
 	})
-	return s, l.Addr().String()
+	return l.Addr().String()
 }
 
 // kv serves impl through a registrar.
@@ -83,6 +101,49 @@ func (w *world) kv(
 		kvpb.RegisterTestKVServer(r, impl)
 	}, opts...)
 	return r, s, addr
+}
+
+// sideBySide has so many tasks begin, a little apart, since in reality no two begin at one instant,
+// each in Do or plainly, and returns how long each took.
+func (w *world) sideBySide(
+	n int, apart time.Duration, speculate bool, task func(ctx context.Context, i int) error,
+) []time.Duration {
+	took := make([]time.Duration, n)
+	var done sync.WaitGroup
+	for i := range n {
+		done.Go(func() {
+			time.Sleep(time.Duration(i) * apart)
+			start := time.Now()
+			var err error
+			if speculate {
+				_, err = foresay.Do(w.Context(), func(ctx context.Context) (int, error) { return 0, task(ctx, i) })
+			} else {
+				err = task(w.Context(), i)
+			}
+			took[i] = time.Since(start)
+			if err != nil {
+				w.Error(err)
+			}
+		})
+	}
+	done.Wait()
+	return took
+}
+
+// onGuess begins a task that guesses what a slow server will answer, and does the rest on that
+// guess. The channel gets its error.
+func (w *world) onGuess(gate grpc.ClientConnInterface, rest func(ctx context.Context) error) <-chan error {
+	done := make(chan error, 1)
+	go func() {
+		_, err := foresay.Do(w.Context(), func(ctx context.Context) (int, error) {
+			if _, err := guessed(ctx, kvpb.NewTestKVClient(gate), "slow", value("slow")); err != nil {
+				return 0, err
+			}
+			return 0, rest(ctx)
+		})
+		done <- err
+	}()
+	return done
 }
 
 // own returns those among the options that are a registrar's.

@@ -16,7 +16,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	specv1 "github.com/foresay/foresay/api/foresay/spec/v1"
-	"github.com/foresay/foresay/internal/probe"
+	"github.com/foresay/foresay/driver"
 )
 
 // specSuffix is what the name of a method's speculative stream ends with.
@@ -110,7 +110,7 @@ func (h *clientHandler) HandleRPC(ctx context.Context, s stats.RPCStats) {
 type serverHandler struct{ stats.Handler }
 
 func (h *serverHandler) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Context {
-	if probe.Is(ctx) {
+	if driver.IsProbe(ctx) {
 		return ctx
 	}
 	return h.Handler.TagRPC(tagged(ctx, info))
@@ -125,20 +125,20 @@ func (h *serverHandler) HandleRPC(ctx context.Context, s stats.RPCStats) {
 	default:
 		ctx, s = unary(ctx, s)
 	}
-	if !probe.Is(ctx) {
+	if !driver.IsProbe(ctx) {
 		h.Handler.HandleRPC(ctx, s)
 	}
 }
 
 func (h *serverHandler) TagConn(ctx context.Context, info *stats.ConnTagInfo) context.Context {
-	if probe.Is(ctx) {
+	if driver.IsProbe(ctx) {
 		return ctx
 	}
 	return h.Handler.TagConn(ctx, info)
 }
 
 func (h *serverHandler) HandleConn(ctx context.Context, s stats.ConnStats) {
-	if !probe.Is(ctx) {
+	if !driver.IsProbe(ctx) {
 		h.Handler.HandleConn(ctx, s)
 	}
 }

@@ -14,3 +14,17 @@
 // wall clock the network is TCP on the loopback interface with delays, disks are write-ahead logs
 // in a directory, and the keys are loaded before the machines start.
 package geostore
+
+import "github.com/foresay/foresay/bench"
+
+// Experiments returns the experiments on the geo-replicated store, in the order in which they
+// are best read.
+func Experiments() []bench.Experiment {
+	return []bench.Experiment{
+		ycsbOpsExperiment(), ycsbReadsExperiment(), retwisExperiment(), contentionExperiment(),
+		floorsExperiment(), throughputExperiment(), hotExperiment(), awayFull(), awayHalf(), replaceExperiment(),
+		largeExperiment(), peersExperiment(), carouselRetwis(), carouselYCSBT(), storeProtocols(),
+		carouselReadOnly(), carouselLocality(), carouselContention(), carouselGeneral(),
+		carouselPlacement(),
+	}
+}

@@ -194,7 +194,7 @@ func deaths(o bench.Options) []death {
 	for _, s := range Systems() {
 		d := death{system: s, victim: Other}
 		if s.Name == "epaxos" {
-			d.system.Label = "writes commute"
+			d.system.Name = s.named("writes commute")
 		}
 		if s.Leaderless {
 			d.killed, d.kills = "any", 3*others
@@ -206,7 +206,8 @@ func deaths(o bench.Options) []death {
 			all = append(all, leads, d)
 		}
 		if s.Name == "epaxos" {
-			d.system, d.kills = System{Protocol: conflicting(s.Protocol), Label: "all writes conflict"}, others
+			d.system, d.kills = System{Protocol: conflicting(s.Protocol)}, others
+			d.system.Name = s.named("all writes conflict")
 			all = append(all, d)
 		}
 	}
@@ -266,7 +267,7 @@ func failoverRow(ctx context.Context, o bench.Options, d death, ack smr.Ack) ([]
 	slices.Sort(all)
 	slices.Sort(one)
 	slices.Sort(roles)
-	named := table.Row{table.Is("system", d.system.Name), table.Is("wan", "na3"), table.Is("site", "all"),
+	named := table.Row{table.Is("system", d.system.Base()), table.Is("wan", "na3"), table.Is("site", "all"),
 		table.Is("ack", ack.String()), table.Is("jitter", noise.String())}
 	return []table.Row{slices.Concat(named, d.system.Cells(), table.Row{
 		table.Is("durable", "yes"),

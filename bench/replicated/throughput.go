@@ -271,7 +271,7 @@ func throughputPoints(o bench.Options) []bench.Point {
 	var points []bench.Point
 	add := func(system System, l Load, run throughput) {
 		points = append(points, bench.Point{
-			Doing: fmt.Sprintf("%s durable=%s batch=%s until %s", system.Name, durableName(l.Durable), batchName(l.MaxBatch),
+			Doing: fmt.Sprintf("%s, durable=%s batch=%s until %s", system.Name, durableName(l.Durable), batchName(l.MaxBatch),
 				l.Ack),
 			Run: func(ctx context.Context) ([]table.Row, error) {
 				return throughputRow(ctx, o, system, run, l)
@@ -305,7 +305,7 @@ func throughputPoints(o bench.Options) []bench.Point {
 // inBatches returns a system whose clients put no more commands in a slot than a batch has, 0 for
 // the default. Only Domino's clients make batches of their own.
 func inBatches(s System, batch int) System {
-	if s.Options == nil {
+	if s.Options == nil || batch == 0 {
 		return s
 	}
 	o := *s.Options
@@ -339,7 +339,7 @@ func throughputRow(
 		return nil, err
 	}
 	cpu := bench.CPUTime() - before // of the warm-up too, as of its calls
-	row := slices.Concat(table.Row{table.Is("system", system.Name), table.Is("wan", "loopback"), table.Is("site", "all"),
+	row := slices.Concat(table.Row{table.Is("system", system.Base()), table.Is("wan", "loopback"), table.Is("site", "all"),
 		table.Is("ack", l.Ack.String()), table.Is("jitter", wan.Noise{}.String())}, system.Cells(), table.Row{
 		table.Is("figure", throughputFigure(l.Durable, l.Ack)),
 		table.Is("durable", durableName(l.Durable)),

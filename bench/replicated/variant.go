@@ -2,6 +2,7 @@ package replicated
 
 import (
 	"cmp"
+	"strings"
 
 	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/internal/catalog"
@@ -10,13 +11,12 @@ import (
 	"github.com/foresay/foresay/smr/plan"
 )
 
-// A System is a replicated protocol as an experiment runs it.
+// A System is a replicated protocol as an experiment runs it. A variant is named by the catalog's
+// protocol that it is of, and what it is: "epaxos, all writes conflict".
 type System struct {
 	smr.Protocol
-	// Options are those of a variant of Domino, nil of other protocols.
+	// Options are Domino's, nil of other protocols.
 	Options *domino.Options
-	// Label says in what another protocol differs from the catalog's, "" if in nothing.
-	Label string
 }
 
 // Systems returns the catalog's protocols.
@@ -40,7 +40,7 @@ func SystemOf(p smr.Protocol) System {
 	return s
 }
 
-// Domino returns a variant of Domino, which bears the name of the catalog's next to it.
+// Domino returns a variant of Domino, of the catalog's next to it.
 func Domino(o domino.Options) System {
 	name := plan.Domino
 	if o.Direct {
@@ -50,17 +50,32 @@ func Domino(o domino.Options) System {
 	return s.With(o)
 }
 
-// With returns another variant of Domino under the same name.
+// With returns another variant of Domino.
 func (s System) With(o domino.Options) System {
-	s.Protocol, s.Options = domino.New(s.Name, s.Doc, o), &o
+	s.Protocol, s.Options = domino.New(s.named(o.String()), s.Doc, o), &o
 	return s
 }
 
-// Variant says what the options of a variant of Domino are, but for those that have columns of
-// their own, and of other protocols their label.
+// named returns the name of a variant of the same protocol, that of the catalog's if it is none.
+func (s System) named(variant string) string {
+	if variant == "" {
+		return s.Base()
+	}
+	return s.Base() + ", " + variant
+}
+
+// Base returns the name of the catalog's protocol, which tables have in a column of its own.
+func (s System) Base() string {
+	base, _, _ := strings.Cut(s.Name, ", ")
+	return base
+}
+
+// Variant says beside the base what the system is, but for what has columns of its own of Domino's
+// options.
 func (s System) Variant() string {
 	if s.Options == nil {
-		return cmp.Or(s.Label, "default")
+		_, variant, _ := strings.Cut(s.Name, ", ")
+		return cmp.Or(variant, "default")
 	}
 	o := *s.Options
 	o.Slack, o.Percentile = 0, 0

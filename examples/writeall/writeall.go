@@ -106,14 +106,9 @@ func (r *replica) last() smr.Slot { return smr.Slot(len(r.log)) }
 
 // load takes over what is on the disk.
 func (r *replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) (blank bool, err error) {
-	_, _, begun, err := r.State.Load(env, nil)
+	found, err := r.State.Open(env, r.Cfg, log, nil, nil)
 	if err != nil {
 		return false, err
-	}
-	if !begun { // with whom the group begins stays so, whatever a later configuration says
-		if err := r.State.SaveWhole(env, 0, nil); err != nil {
-			return false, err
-		}
 	}
 	for _, rec := range log {
 		m, ok := rec.Msg.(record)
@@ -123,7 +118,7 @@ func (r *replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr
 		r.log = append(r.log, m.Entries...)
 	}
 	r.mustSee = r.last()
-	return !begun && len(log) == 0, nil
+	return found.Blank, nil
 }
 
 func (r *replica) onBegin(env *protocol.Env[smr.Message]) { env.After(0, tick{}) }

@@ -33,22 +33,15 @@ func (r *replica) onBegin(env *protocol.Env[smr.Message]) {
 func (r *replica) load(
 	env *protocol.Env[smr.Message], log []protocol.Record[smr.Message],
 ) (blank bool, err error) {
-	slot, _, ok, err := r.State.Load(env, nil)
+	found, err := r.State.Open(env, r.Cfg, log, nil, nil)
 	if err != nil {
 		return false, err
 	}
-	if ok {
-		r.snapshot = slot
-	} else if len(log) == 0 && !r.Cfg.Join {
-		if err := r.State.SaveWhole(env, 0, nil); err != nil {
-			return false, err
-		}
-	}
+	r.snapshot = found.Slot
 	r.learner.begin(r.snapshot, r.State.Applied())
 	r.past.base = r.snapshot
-	blank = len(log) == 0 && r.snapshot == 0
-	r.acceptor.disk.Load(env, blank)
-	return blank, r.acceptor.load(env, log, r.Cfg.ID, r.snapshot)
+	r.acceptor.disk.Load(env, found.Blank)
+	return found.Blank, r.acceptor.load(env, log, r.Cfg.ID, r.snapshot)
 }
 
 // begin makes all up to a slot executed.

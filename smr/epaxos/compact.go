@@ -253,12 +253,18 @@ func (r *replica) loadSessions(front []byte) error {
 
 // load takes over what is on the disk, and reports whether it is blank.
 func (r *replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) (blank bool, err error) {
-	_, front, ok, err := r.State.Load(env, placeLayout.Length)
-	switch {
-	case err != nil:
+	found, err := r.State.Open(env, r.Cfg, log, placeLayout.Length, func() error {
+		data, err := r.image()
+		if err == nil {
+			r.State.Save(env, kit.Snapshot{Data: data})
+		}
+		return err
+	})
+	if err != nil {
 		return false, err
-	case ok:
-		p, err := r.place(front)
+	}
+	if found.Snapshot {
+		p, err := r.place(found.Front)
 		if err != nil {
 			return false, err
 		}
@@ -267,15 +273,9 @@ func (r *replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr
 		for k := range r.rows {
 			r.rows[k].forget(p.stable[k])
 		}
-		if err := r.finishSnapshot(env, front, log); err != nil {
+		if err := r.finishSnapshot(env, found.Front, log); err != nil {
 			return false, err
 		}
-	case len(log) == 0 && !r.Cfg.Join:
-		data, err := r.image()
-		if err != nil {
-			return false, err
-		}
-		r.State.Save(env, kit.Snapshot{Data: data})
 	}
 	for _, rec := range log {
 		if err := r.loadRecord(rec); err != nil {
@@ -293,7 +293,7 @@ func (r *replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr
 			}
 		}
 	}
-	return len(log) == 0 && r.snapshot == 0, nil
+	return found.Blank, nil
 }
 
 // finishSnapshot begins the snapshot again that the end of a generation left to be written: those

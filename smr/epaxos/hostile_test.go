@@ -107,13 +107,18 @@ func TestDamagedDisk(t *testing.T) {
 		"without a command":      instanceRecord{ID: instanceID{1, 1}, Phase: uint8(phaseAccepted), Deps: deps{0, 0, 0}},
 		"1.70000":                instanceRecord{ID: instanceID{1, 70000}},
 	} {
-		r, err := newReplica(smr.ReplicaConfig{ID: 1, Members: group, Machine: newRegisters(nil)})
+		cfg := smr.ReplicaConfig{ID: 1, Members: group, Machine: newRegisters(nil)}
+		var disk smrtest.Disk
+		_, env := smrtest.OnDisk(t, &disk, newReplica, cfg)
+		env.Append(rec)
+		disk.Write(env, 0)
+		r, err := newReplica(cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
-		env := protocol.NewEnv[smr.Message](nil, 2, rand.New(rand.NewPCG(1, 1)))
+		env = disk.Env()
 		env.Begin(0)
-		r.Start(env, []protocol.Record[smr.Message]{{Index: 1, Msg: rec}})
+		r.Start(env, disk.Log)
 		told := slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {
 			m, ok := e.Msg.(smr.Refused)
 			return ok && e.To == protocol.App && strings.Contains(m.Reason, want)

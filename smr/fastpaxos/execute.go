@@ -30,9 +30,7 @@ func (r *replica) execute(env *protocol.Env[smr.Message]) {
 			r.answerReads(env)
 		}
 	}
-	if to, ok := r.journal.MaybeSave(env, r.Cfg, r.State, r.Transfers, nil); ok {
-		r.cut(env, to)
-	}
+	r.journal.MaybeSave(env, nil)
 }
 
 func (r *replica) apply(env *protocol.Env[smr.Message], s smr.Slot, e kit.Entry) {
@@ -68,7 +66,7 @@ func (r *replica) apply(env *protocol.Env[smr.Message], s smr.Slot, e kit.Entry)
 // replica votes for anything above.
 func (r *replica) changed(env *protocol.Env[smr.Message], before uint64) {
 	if r.State.Generation() != before {
-		if err := r.journal.SaveNow(env, r.Cfg, r.State, nil); err != nil {
+		if err := r.journal.SaveNow(env, nil); err != nil {
 			r.Fail(env, err)
 			return
 		}
@@ -78,12 +76,6 @@ func (r *replica) changed(env *protocol.Env[smr.Message], before uint64) {
 	if r.lead != nil && !r.Over() {
 		r.open = 0
 		r.campaign(env, false) // back to fast rounds
-	}
-}
-
-func (r *replica) onSaved(env *protocol.Env[smr.Message], done bool, err error) {
-	if to, ok := r.journal.Saved(r.Cfg, r.State, r.Transfers, done, err); ok {
-		r.cut(env, to)
 	}
 }
 

@@ -88,10 +88,11 @@ func newReplica(cfg smr.ReplicaConfig) (*replica, error) {
 	}
 	r := &replica{Replica: base, ours: map[wish]ownVote{}, progress: kit.NewProgress(base.Transfers)}
 	r.State.KeepApplied()
+	r.journal.Follow(&r.Replica, r.cut)
 	r.Follow(kit.Rules{
 		Load: r.load, Begin: r.onBegin,
 		Client: r.onClient, Other: r.onOther, Former: r.State.Removed, Peer: r.onPeer, Timer: r.onTimer, Flush: r.flush,
-		Installed: r.onInstalled, Saved: r.onSaved, Status: r.status,
+		Installed: r.onInstalled, Saved: r.journal.Saved, Status: r.status,
 		Doubtful: r.applyDoubtful,
 		Lull:     kit.LullRules{Idle: r.idle, Beat: beatTimer{}, Patience: r.lullPatience, Heard: r.heardDrowsy},
 	})
@@ -113,19 +114,12 @@ func (r *replica) onBegin(env *protocol.Env[smr.Message]) {
 func (r *replica) load(
 	env *protocol.Env[smr.Message], log []protocol.Record[smr.Message],
 ) (blank bool, err error) {
-	slot, _, ok, err := r.State.Load(env, nil)
-	switch {
-	case err != nil:
+	found, err := r.State.Open(env, r.Cfg, log, nil, nil)
+	if err != nil {
 		return false, err
-	case ok:
-		r.journal.Has(slot)
-	case len(log) > 0:
-		return false, fmt.Errorf("there are %d records and no snapshot", len(log))
-	case !r.Cfg.Join:
-		if err := r.journal.SaveWhole(env, r.State, nil); err != nil {
-			return false, err
-		}
 	}
+	slot := found.Slot
+	r.journal.Has(slot)
 	r.base, r.top = slot, slot
 	defer r.findTop()
 	for _, rec := range log {
@@ -163,9 +157,8 @@ func (r *replica) load(
 			return false, fmt.Errorf("record %d is a %T, which is none of the protocol's", rec.Index, rec.Msg)
 		}
 	}
-	blank = !ok && len(log) == 0
-	r.disk.Load(env, blank)
-	return blank, nil
+	r.disk.Load(env, found.Blank)
+	return found.Blank, nil
 }
 
 // findTop finds the last vote in the promised era's fast round after a restart.

@@ -2,7 +2,6 @@ package fastpaxos
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 
 	"github.com/foresay/foresay/protocol"
@@ -84,45 +83,25 @@ func TestValueChoice(t *testing.T) {
 	}
 }
 
-// refusesAfterCrash has a replica promise an era, perhaps cut its log, crash, and be asked to
-// accept something in a lower one.
-func refusesAfterCrash(t *testing.T, cut bool) bool {
-	r, env, disk := begun(t, 3)
-	era := kit.Ballot(0)
-	for range 2 { // the log is cut if at least two records go
-		era = kit.NewBallot(era, 2)
-		r.Receive(env, 2, kit.Letter{Disk: 2, Msg: prepare{head{Era: era, Generation: r.State.Generation()}, 1}})
-		if !slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {
-			_, ok := kit.Inside(e.Msg).(promise)
-			return ok && e.Kind == protocol.KindSend
-		}) {
-			t.Fatalf("no promise that waits for the disk: %+v", env.Out)
-		}
-		disk.Write(env, 0)
-	}
-	if cut {
-		r.cut(env, r.journal.Snapshot())
-		disk.Write(env, 0)
-		if disk.Log[0].Index == 1 {
-			t.Fatalf("the log was not cut: %+v", disk.Log)
-		}
-	}
-	r, env = smrtest.OnDisk(t, disk, newReplica, one(3))
-	disk.Write(env, 0)
-	r.Receive(env, 3, kit.Letter{Disk: 3, Msg: accept{head{Era: kit.NewBallot(0, 3), Generation: r.State.Generation()},
-		[]item{{1, kit.Entry{Kind: kit.NoOp}}}}})
-	return slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {
-		refusal, ok := kit.Inside(e.Msg).(refusal)
-		return ok && refusal.Era == era
-	})
-}
-
+// TestPromiseIsOnDisk: after a promise of an era nothing is accepted in a lower one. The log is cut
+// if at least two records go.
 func TestPromiseIsOnDisk(t *testing.T) {
-	for _, cut := range []bool{false, true} {
-		if !refusesAfterCrash(t, cut) {
-			t.Errorf("a promise was forgotten in a crash; log cut before: %v", cut)
-		}
-	}
+	first := kit.NewBallot(0, 2)
+	second := kit.NewBallot(first, 2)
+	smrtest.PromiseIsOnDisk(t, newReplica, one(3),
+		func() (*replica, *protocol.Env[smr.Message], *smrtest.Disk) { return begun(t, 3) },
+		func(r *replica, env *protocol.Env[smr.Message]) { r.cut(env, r.journal.Snapshot()) },
+		func(r *replica) smrtest.Promised {
+			in := func(era kit.Ballot) head { return head{Era: era, Generation: r.State.Generation()} }
+			return smrtest.Promised{
+				Prepares: []smr.Message{prepare{in(first), 1}, prepare{in(second), 1}}, Promise: promise{},
+				Lower: accept{in(kit.NewBallot(0, 3)), []item{{1, kit.Entry{Kind: kit.NoOp}}}}, From: 3,
+				Refuses: func(m smr.Message) bool {
+					refusal, ok := m.(refusal)
+					return ok && refusal.Era == second
+				},
+			}
+		})
 }
 
 // TestWhatOthersRelyOnIsOnDisk looks at the messages of replicas that must not be forgotten.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/foresay/foresay/internal/diskid"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 )
@@ -104,6 +105,44 @@ func (s *State) Load(env *protocol.Env[smr.Message], split Front) (slot smr.Slot
 		return 0, nil, false, err
 	}
 	return h.since.slot, h.since.front, true, nil
+}
+
+// Found is what Open found on a disk.
+type Found struct {
+	Snapshot bool // there is one
+	Slot     smr.Slot
+	Front    []byte
+	Blank    bool // nothing was there
+}
+
+// Open takes over the snapshot on the disk at a start: see Load. On a blank disk of a replica that
+// does not join, begin writes the first one of a group, which says with whom it begins, whatever
+// the configuration says later; if it is nil, SaveWhole does.
+//
+// From then on the log follows a snapshot, so a log without one is refused: what its records follow
+// is lost, and a replica that took them for all that there was would vote as if it had never seen
+// the rest. Only a replica that waits to be added has records and no snapshot, if its protocol has
+// it promise before it has a state.
+func (s *State) Open(
+	env *protocol.Env[smr.Message], cfg smr.ReplicaConfig, log []protocol.Record[smr.Message], split Front,
+	begin func() error,
+) (f Found, err error) {
+	f.Slot, f.Front, f.Snapshot, err = s.Load(env, split)
+	if err != nil || f.Snapshot {
+		return f, err
+	}
+	f.Blank = len(log) == 0
+	// An identity that cannot be read is Admission's to tell of.
+	self, _, _ := diskid.Read(env, selfKey)
+	switch {
+	case !f.Blank && (!cfg.Join || self.Joined):
+		return f, fmt.Errorf("the log has %d records, and there is no snapshot of what was before them", len(log))
+	case !f.Blank || cfg.Join:
+		return f, nil
+	case begin != nil:
+		return f, begin()
+	}
+	return f, s.SaveWhole(env, s.Applied(), nil)
 }
 
 // An incoming is a snapshot on its way to this replica. Each chunk is written to an area of the key

@@ -16,6 +16,8 @@ type Journal struct {
 	executed int                             // commands, since the snapshot
 	written  int                             // records, since the snapshot
 	saving   struct{ executed, written int } // when the snapshot began that is being written
+	of       *Replica
+	cut      func(env *protocol.Env[smr.Message], to smr.Slot)
 }
 
 // journalRecord is one of the log. Those of promises have no slots: when they are cut, the
@@ -23,6 +25,12 @@ type Journal struct {
 type journalRecord struct {
 	index uint64
 	last  smr.Slot // needed until this one is in a snapshot
+}
+
+// Follow says whose journal it is, and how its protocol forgets what was decided up to a slot once
+// that is in a snapshot: it calls Cut, at least.
+func (j *Journal) Follow(of *Replica, cut func(env *protocol.Env[smr.Message], to smr.Slot)) {
+	j.of, j.cut = of, cut
 }
 
 // Snapshot returns the slot of the newest snapshot on disk.
@@ -51,22 +59,12 @@ func (j *Journal) Executed() { j.executed++ }
 // Has notes that the disk has a snapshot of this slot, with nothing behind it.
 func (j *Journal) Has(snapshot smr.Slot) { j.snapshot, j.executed, j.written = snapshot, 0, 0 }
 
-// SaveWhole writes a snapshot at once: see State.SaveWhole.
-func (j *Journal) SaveWhole(env *protocol.Env[smr.Message], s *State, front []byte) error {
-	err := s.SaveWhole(env, s.Applied(), front)
-	if err == nil {
-		j.Has(s.Applied())
-	}
-	return err
-}
-
 // SaveNow makes the state durable in this call: see State.SaveNow. The protocol forgets what was
 // decided up to here, on disk at least. If the snapshot is not done, State.ContinueSave goes on
 // with it.
-func (j *Journal) SaveNow(
-	env *protocol.Env[smr.Message], cfg smr.ReplicaConfig, s *State, front []byte,
-) error {
-	_, err := s.SaveNow(env, cfg, s.Applied(), front)
+func (j *Journal) SaveNow(env *protocol.Env[smr.Message], front []byte) error {
+	s := j.of.State
+	_, err := s.SaveNow(env, j.of.Cfg, s.Applied(), front)
 	if err == nil {
 		j.Has(s.Applied())
 		j.saving.executed, j.saving.written = 0, 0
@@ -75,16 +73,15 @@ func (j *Journal) SaveNow(
 }
 
 // MaybeSave begins a snapshot if enough was executed since the last one, or if the log is long:
-// what fills slots without commands takes room too. If a snapshot is whole, ok is true, and the
-// protocol forgets what was decided up to the slot that is returned: an eighth of what is new
-// stays, for replicas that lag a little, and what is behind the states that are being sent. After
-// an error of the state machine the log stays, and the next command tries again.
-func (j *Journal) MaybeSave(
-	env *protocol.Env[smr.Message], cfg smr.ReplicaConfig, s *State, sent *Transfers, front func() []byte,
-) (to smr.Slot, ok bool) {
+// what fills slots without commands takes room too. Once it is whole, the protocol forgets what was
+// decided: an eighth of what is new stays, for replicas that lag a little, and what is behind the
+// states that are being sent. After an error of the state machine the log stays, and the next
+// command tries again.
+func (j *Journal) MaybeSave(env *protocol.Env[smr.Message], front func() []byte) {
+	s, cfg := j.of.State, j.of.Cfg
 	long := len(j.records) >= cfg.SnapshotEvery && j.written >= cfg.SnapshotEvery/4
 	if s.Saving() || j.executed < cfg.SnapshotEvery && !long && s.Fullness(cfg.LogBytes) < 1 || s.Applied() == j.snapshot {
-		return 0, false
+		return
 	}
 	j.saving.executed, j.saving.written = j.executed, j.written
 	var before []byte
@@ -92,21 +89,22 @@ func (j *Journal) MaybeSave(
 		before = front()
 	}
 	done, err := s.BeginSave(env, cfg, s.Applied(), before)
-	return j.Saved(cfg, s, sent, done, err)
+	j.Saved(env, done, err)
 }
 
-// Saved takes what State.ContinueSave has returned. What it returns is MaybeSave's.
-func (j *Journal) Saved(cfg smr.ReplicaConfig, s *State, sent *Transfers, done bool, err error) (to smr.Slot, ok bool) {
+// Saved is Rules.Saved.
+func (j *Journal) Saved(env *protocol.Env[smr.Message], done bool, err error) {
 	if !done || err != nil {
-		return 0, false
+		return
 	}
+	s, cfg := j.of.State, j.of.Cfg
 	stays := (s.Saved() - j.snapshot) / 8
 	if n := j.saving.executed; n > 2*cfg.SnapshotEvery { // a slow disk: no more commands than ever
 		stays = smr.Slot(float64(stays) * float64(cfg.SnapshotEvery) / float64(n))
 	}
 	j.snapshot = s.Saved()
 	j.executed, j.written = j.executed-j.saving.executed, j.written-j.saving.written
-	return s.HeldCut(sent, j.snapshot-stays, cfg.LogBytes), true
+	j.cut(env, s.HeldCut(j.of.Transfers, j.snapshot-stays, cfg.LogBytes))
 }
 
 // Cut forgets the records that are not needed once all up to a slot is in a snapshot. What records

@@ -11,12 +11,6 @@ import (
 
 func sortedPos(m map[pos]kit.Entry) []pos { return slices.Sorted(maps.Keys(m)) }
 
-func (r *replica) onSaved(env *protocol.Env[smr.Message], done bool, err error) {
-	if to, ok := r.journal.Saved(r.Cfg, r.State, r.Transfers, done, err); ok {
-		r.cut(env, to)
-	}
-}
-
 // cut forgets the slots up to one, on disk as far as whole records allow.
 func (r *replica) cut(env *protocol.Env[smr.Message], to smr.Slot) {
 	for _, l := range r.epoch.tracks {

@@ -23,9 +23,7 @@ func (r *replica) execute(env *protocol.Env[smr.Message]) {
 		r.apply(env, s, l, p)
 	}
 	r.seen = max(r.seen, r.State.Applied())
-	if to, ok := r.journal.MaybeSave(env, r.Cfg, r.State, r.Transfers, r.epoch.front); ok {
-		r.cut(env, to)
-	}
+	r.journal.MaybeSave(env, r.epoch.front)
 	r.answerReads(env)
 }
 
@@ -103,7 +101,7 @@ func (r *replica) beginEpoch(env *protocol.Env[smr.Message]) {
 	old := r.epoch
 	r.epoch = newEpoch(old.number+1, old.last+1, r.State.MemberIDs())
 	r.enter(env)
-	if err := r.journal.SaveNow(env, r.Cfg, r.State, r.epoch.front()); err != nil {
+	if err := r.journal.SaveNow(env, r.epoch.front()); err != nil {
 		r.Fail(env, err)
 		return
 	}

@@ -46,10 +46,11 @@ func newReplica(cfg smr.ReplicaConfig) (*replica, error) {
 		early: map[wish]bool{},
 	}
 	r.State.KeepApplied()
+	r.journal.Follow(&r.Replica, r.cut)
 	r.Follow(kit.Rules{
 		Load: r.load, Begin: r.onBegin, Members: r.findOwn, Gone: r.gone, Former: r.former,
 		Client: r.onClient, Peer: r.onPeer, Timer: r.onTimer, Batch: r.propose, Flush: r.flush,
-		Front: frontLayout.Length, Fits: r.fits, Installed: r.onInstalled, Saved: r.onSaved, Status: r.status,
+		Front: frontLayout.Length, Fits: r.fits, Installed: r.onInstalled, Saved: r.journal.Saved, Status: r.status,
 		Doubtful: r.applyDoubtful,
 		Lull:     kit.LullRules{Idle: r.idle, Beat: beatTimer{}, Patience: r.lullPatience, Heard: r.heardDrowsy},
 	})
@@ -65,22 +66,19 @@ func (r *replica) onBegin(env *protocol.Env[smr.Message]) {
 func (r *replica) load(
 	env *protocol.Env[smr.Message], log []protocol.Record[smr.Message],
 ) (blank bool, err error) {
-	slot, front, ok, err := r.State.Load(env, frontLayout.Length)
-	switch {
-	case err != nil:
+	found, err := r.State.Open(env, r.Cfg, log, frontLayout.Length, func() error {
+		r.epoch = newEpoch(1, 1, r.State.MemberIDs())
+		return r.State.SaveWhole(env, 0, r.epoch.front())
+	})
+	if err != nil {
 		return false, err
-	case ok:
-		if r.epoch, err = readFront(slot, front); err != nil {
+	}
+	slot := found.Slot
+	if found.Snapshot {
+		if r.epoch, err = readFront(slot, found.Front); err != nil {
 			return false, err
 		}
 		r.journal.Has(slot)
-	case len(log) > 0:
-		return false, fmt.Errorf("there are %d records and no snapshot", len(log))
-	case !r.Cfg.Join:
-		r.epoch = newEpoch(1, 1, r.State.MemberIDs())
-		if err := r.journal.SaveWhole(env, r.State, r.epoch.front()); err != nil {
-			return false, err
-		}
 	}
 	for _, rec := range log {
 		if err := r.loadRecord(rec); err != nil {
@@ -100,7 +98,7 @@ func (r *replica) load(
 		l.commit = done
 		l.rematch()
 	}
-	return !ok && len(log) == 0, nil
+	return found.Blank, nil
 }
 
 // loadRecord takes over a record of the log. Those of an earlier epoch are left: all of its slots

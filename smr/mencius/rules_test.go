@@ -10,42 +10,23 @@ import (
 	"github.com/foresay/foresay/smr/smrtest"
 )
 
-// refusesAfterCrash has a replica promise a ballot, perhaps cut its log, crash, and be asked to
-// accept something in a lower one.
-func refusesAfterCrash(t *testing.T, cut bool) bool {
-	r, env, disk := begun(t)
-	ballot := kit.NewBallot(0, 2)
-	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: prepare{place{Epoch: 1, Track: 1, Ballot: ballot}, 1}})
-	if !slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {
-		_, ok := kit.Inside(e.Msg).(promise)
-		return ok && e.Kind == protocol.KindSend
-	}) {
-		t.Fatalf("no promise that waits for the disk: %+v", env.Out)
-	}
-	disk.Write(env, 0)
-	if cut {
-		r.cut(env, r.journal.Snapshot())
-		disk.Write(env, 0)
-		if disk.Log[0].Index == 1 {
-			t.Fatalf("the log was not cut: %+v", disk.Log)
-		}
-	}
-	r, env = smrtest.OnDisk(t, disk, newReplica, three())
-	disk.Write(env, 0)
-	r.Receive(env, 2, kit.Letter{Disk: 2, Msg: accept{place: place{Epoch: 1, Track: 1}, First: 1,
-		Items: []item{{Entry: kit.Entry{Kind: kit.NoOp}}}}})
-	return slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {
-		refusal, ok := kit.Inside(e.Msg).(refusal)
-		return ok && refusal.Ballot == ballot
-	})
-}
-
+// TestPromiseIsOnDisk: after a promise of a ballot of a track nothing is accepted in a lower one.
 func TestPromiseIsOnDisk(t *testing.T) {
-	for _, cut := range []bool{false, true} {
-		if !refusesAfterCrash(t, cut) {
-			t.Errorf("a promise was forgotten in a crash; log cut before: %v", cut)
-		}
-	}
+	ballot := kit.NewBallot(0, 2)
+	smrtest.PromiseIsOnDisk(t, newReplica, three(),
+		func() (*replica, *protocol.Env[smr.Message], *smrtest.Disk) { return begun(t) },
+		func(r *replica, env *protocol.Env[smr.Message]) { r.cut(env, r.journal.Snapshot()) },
+		func(*replica) smrtest.Promised {
+			return smrtest.Promised{
+				Prepares: []smr.Message{prepare{place{Epoch: 1, Track: 1, Ballot: ballot}, 1}}, Promise: promise{},
+				Lower: accept{place: place{Epoch: 1, Track: 1}, First: 1, Items: []item{{Entry: kit.Entry{Kind: kit.NoOp}}}},
+				From:  2,
+				Refuses: func(m smr.Message) bool {
+					refusal, ok := m.(refusal)
+					return ok && refusal.Ballot == ballot
+				},
+			}
+		})
 }
 
 // TestWhatOthersRelyOnIsOnDisk looks at the messages of replicas that must not be forgotten.

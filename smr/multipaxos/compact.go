@@ -6,24 +6,15 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
-// maybeSnapshot begins a snapshot when one is due, and cuts the log when one is on disk.
+// cut forgets the slots up to one that is in the snapshot on disk.
 //
 // A vote may be forgotten only if no later leader can need it. The cut removes slots that this
 // replica has applied and that are in the snapshot. They are decided, so no ballot proposes
 // anything else in them; a candidate that lacks them cannot use this replica's promise
 // (promise.Base, see onPromise), and a follower that does gets the state. The promise itself must
 // outlive its record: each cut writes it again.
-func (r *replica) maybeSnapshot(env *protocol.Env[smr.Message]) {
-	if to, ok := r.log.disk.MaybeSave(env, r.Cfg, r.State, r.Transfers, nil); ok {
-		r.log.cut(env, to, promiseRecord{r.promised, r.commit})
-	}
-}
-
-// onSaved cuts the log if a snapshot that was written in parts is on disk.
-func (r *replica) onSaved(env *protocol.Env[smr.Message], done bool, err error) {
-	if to, ok := r.log.disk.Saved(r.Cfg, r.State, r.Transfers, done, err); ok {
-		r.log.cut(env, to, promiseRecord{r.promised, r.commit})
-	}
+func (r *replica) cut(env *protocol.Env[smr.Message], to smr.Slot) {
+	r.log.cut(env, to, promiseRecord{r.promised, r.commit})
 }
 
 // sendSnapshot begins to send a follower the state as it is: the one on disk may be too old for the
@@ -67,7 +58,7 @@ func (r *replica) takes(protocol.ID, kit.SnapshotChunk) (has smr.Slot, ok bool) 
 func (r *replica) onInstalled(env *protocol.Env[smr.Message], s *kit.Arrived) error {
 	r.commit = s.Slot
 	r.log.disk.Has(s.Slot)
-	r.log.cut(env, s.Slot, promiseRecord{r.promised, s.Slot})
+	r.cut(env, s.Slot)
 	r.rematch() // votes that were behind a gap may follow the snapshot now
 	if r.role == candidate {
 		r.becomeFollower(env, 0)

@@ -156,7 +156,7 @@ func (r *replica) decide(env *protocol.Env[smr.Message], to smr.Slot) {
 		}
 	}
 	r.matched = max(r.matched, r.commit)
-	r.maybeSnapshot(env)
+	r.log.disk.MaybeSave(env, nil)
 }
 
 func (r *replica) onRefusal(env *protocol.Env[smr.Message], m refusal) {

@@ -12,6 +12,17 @@ func plants() []plant.Bug {
 	const dir = "smr/multipaxos"
 	return []plant.Bug{
 		{
+			Name: "a log is taken without the snapshot that it follows", Dir: "smr/kit", In: dir,
+			Test: "TestConformance/lost_snapshot",
+			Old:  "case !f.Blank && (!cfg.Join || self.Joined):", New: "case !f.Blank && !MUTANT && (!cfg.Join || self.Joined):",
+		},
+		{
+			Name: "the log of a replica that joined is taken without its snapshot", Dir: "smr/kit", In: dir,
+			Test: "TestConformance/lost_snapshot",
+			Old:  "\tself, _, _ := diskid.Read(env, selfKey)\n",
+			New:  "\tself, _, _ := diskid.Read(env, selfKey)\n\tself.Joined = self.Joined && !MUTANT\n",
+		},
+		{
 			Name: "a new leader keeps any vote", Dir: dir, Test: "TestPhase1TakesTheHighestBallot",
 			Old: "case s <= decided ||", New: "case MUTANT || s <= decided ||",
 		},

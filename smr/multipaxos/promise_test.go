@@ -81,7 +81,7 @@ func TestPromiseSurvivesACut(t *testing.T) {
 			r.Install(env, smrtest.Arrive(t, env, r.State, kit.Snapshot{Slot: 60, Data: data}, nil))
 		} else {
 			r.Cfg.SnapshotEvery = 1
-			r.maybeSnapshot(env)
+			r.log.disk.MaybeSave(env, nil)
 		}
 		disk.Write(env, 0)
 		if len(disk.Log) != 1 {

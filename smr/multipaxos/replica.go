@@ -83,11 +83,12 @@ func newReplica(cfg smr.ReplicaConfig) (*replica, error) {
 		return nil, err
 	}
 	r := &replica{Replica: base}
+	r.log.disk.Follow(&r.Replica, r.cut)
 	r.Follow(kit.Rules{
 		Load: r.load, Members: r.onMembers, Leaving: r.onRemoved,
 		Client: r.onClient, Peer: r.onPeer, Joins: r.learn, Timer: r.onTimer, Batch: r.onBatch,
 		HandOver: r.handOver, Rest: r.restRules(),
-		Takes: r.takes, Wanted: r.onSnapshotWanted, Installed: r.onInstalled, Saved: r.onSaved,
+		Takes: r.takes, Wanted: r.onSnapshotWanted, Installed: r.onInstalled, Saved: r.log.disk.Saved,
 		Status: r.status, Doubtful: r.applyDoubtful,
 	})
 	return r, nil
@@ -96,24 +97,16 @@ func newReplica(cfg smr.ReplicaConfig) (*replica, error) {
 // load takes over the newest snapshot and the log behind it, and executes what is decided. The
 // log's records say what was promised and accepted, and how far slots were known to be decided when
 // they were written. What was learnt to be decided later is not on disk: a leader says it again.
-//
-// A replica with a blank disk writes down first with whom the group begins, so that a later start
-// does not depend on the configuration, which may have changed by then.
 func (r *replica) load(
 	env *protocol.Env[smr.Message], log []protocol.Record[smr.Message],
 ) (blank bool, err error) {
-	slot, _, ok, err := r.State.Load(env, nil)
+	found, err := r.State.Open(env, r.Cfg, log, nil, nil)
 	if err != nil {
 		return false, err
 	}
-	if ok {
-		r.log.disk.Has(slot)
-		r.commit = slot
-	} else if len(log) == 0 && !r.Cfg.Join {
-		if err := r.log.disk.SaveWhole(env, r.State, nil); err != nil {
-			return false, err
-		}
-	}
+	slot := found.Slot
+	r.log.disk.Has(slot)
+	r.commit = slot
 	for _, rec := range log {
 		if err := r.log.load(rec); err != nil {
 			return false, err
@@ -141,7 +134,7 @@ func (r *replica) load(
 		r.log.disk.Executed()
 	}
 	r.rematch()
-	return len(log) == 0 && r.log.disk.Snapshot() == 0, nil
+	return found.Blank, nil
 }
 
 // rematch finds how far the log agrees with that of the promised ballot's leader. Up to commit it

@@ -48,31 +48,23 @@ func readFront(at smr.Slot, b []byte) (*raftpb.SnapshotMetadata, error) {
 func (r *replica) recover(
 	env *protocol.Env[smr.Message], log []protocol.Record[smr.Message],
 ) (applied uint64, blank bool, err error) {
-	slot, front, ok, err := r.State.Load(env, frontLayout.Length)
+	found, err := r.State.Open(env, r.Cfg, log, frontLayout.Length, func() error { return r.begin(env) })
 	if err != nil {
 		return 0, false, err
 	}
 	st := r.core.log
-	switch {
-	case ok:
-		meta, err := readFront(slot, front)
+	if found.Snapshot {
+		meta, err := readFront(found.Slot, found.Front)
 		if err != nil {
 			return 0, false, err
 		}
 		st.install(&raftpb.Snapshot{Metadata: meta})
-		r.lastSnapshot = slot
-	case !r.Cfg.Join && len(log) > 0:
-		return 0, false, fmt.Errorf("raft: the disk has a log of %d records and no snapshot of what was before it: a part "+
-			"of it is lost", len(log))
-	case !r.Cfg.Join:
-		if err := r.begin(env); err != nil {
-			return 0, false, err
-		}
+		r.lastSnapshot = found.Slot
 	}
 	if err := r.core.replay(log, st.prior.index); err != nil {
 		return 0, false, err
 	}
-	return st.prior.index, len(log) == 0 && !ok, nil
+	return st.prior.index, found.Blank, nil
 }
 
 // begin makes the beginning of a new group, after an entry that all members have: the group itself.

@@ -4,6 +4,7 @@ import (
 	"iter"
 	"maps"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -99,6 +100,51 @@ func (d *Disk) Scan(lo, hi []byte) iter.Seq2[[]byte, []byte] {
 			if k >= string(lo) && (hi == nil || k < string(hi)) && !yield([]byte(k), d.keys[k]) {
 				return
 			}
+		}
+	}
+}
+
+// A Promised is what a replica has promised, in the words of its protocol, and how it is asked to
+// break that.
+type Promised struct {
+	Prepares []smr.Message // by replica 2, each of which the replica promises
+	Promise  smr.Message   // of the kind by which it does
+	Lower    smr.Message   // asks it to accept what it must not any more,
+	From     protocol.ID   // by this replica
+	Refuses  func(smr.Message) bool
+}
+
+// PromiseIsOnDisk has replica 1, which has begun with cfg, promise something, perhaps cut its log,
+// and crash: others must not hear of the promise before its disk does, and it must be kept.
+func PromiseIsOnDisk[R protocol.Node[smr.Message]](
+	t *testing.T, newReplica func(smr.ReplicaConfig) (R, error), cfg smr.ReplicaConfig,
+	begun func() (R, *protocol.Env[smr.Message], *Disk), cut func(R, *protocol.Env[smr.Message]), says func(R) Promised,
+) {
+	t.Helper()
+	for _, cuts := range []bool{false, true} {
+		r, env, disk := begun()
+		p := says(r)
+		for _, m := range p.Prepares {
+			r.Receive(env, 2, kit.Letter{Disk: 2, Msg: m})
+			if !slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool {
+				return e.Kind == protocol.KindSend && reflect.TypeOf(kit.Inside(e.Msg)) == reflect.TypeOf(p.Promise)
+			}) {
+				t.Fatalf("no promise that waits for the disk: %+v", env.Out)
+			}
+			disk.Write(env, 0)
+		}
+		if cuts {
+			cut(r, env)
+			disk.Write(env, 0)
+			if disk.Log[0].Index == 1 {
+				t.Fatalf("the log was not cut: %+v", disk.Log)
+			}
+		}
+		r, env = OnDisk(t, disk, newReplica, cfg)
+		disk.Write(env, 0)
+		r.Receive(env, p.From, kit.Letter{Disk: kit.Incarnation(p.From), Msg: p.Lower})
+		if !slices.ContainsFunc(env.Out, func(e protocol.Effect[smr.Message]) bool { return p.Refuses(kit.Inside(e.Msg)) }) {
+			t.Errorf("a promise was forgotten in a crash; log cut before: %v", cuts)
 		}
 	}
 }

@@ -56,16 +56,14 @@ func salvage(t *testing.T, p smr.Protocol, seeds uint64) {
 	}
 }
 
-// salvager is a replica whose disk can be looked at.
+// salvager is a replica whose disk can be salvaged.
 type salvager struct {
-	protocol.Node[smr.Message]
+	onDisk
 	p     smr.Protocol
 	cfg   smr.ReplicaConfig
 	live  *machine
 	ids   map[int]commandID // what the replica executed since it began or restored a snapshot, by position
-	disk  Disk
 	calls int
-	after func()
 }
 
 // check salvages the disk, and compares what comes out with what the replica has executed.
@@ -89,34 +87,4 @@ func (s *salvager) check() (doubtful int, err error) {
 		err = fmt.Errorf("replica %d had executed %d commands, and its disk gives %d", cfg.ID, s.live.count, out.count)
 	}
 	return found.Doubtful, err
-}
-
-func (s *salvager) Start(env *protocol.Env[smr.Message], log []protocol.Record[smr.Message]) {
-	s.disk = Disk{Log: append([]protocol.Record[smr.Message](nil), log...), keys: map[string][]byte{},
-		next: env.NextIndex()}
-	for k, v := range env.Scan([]byte{}, nil) {
-		s.disk.keys[string(k)] = v
-	}
-	s.Node.Start(env, log)
-	s.disk.keep(env.Out)
-}
-
-func (s *salvager) Receive(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
-	s.Node.Receive(env, from, msg)
-	s.disk.keep(env.Out)
-	s.after()
-}
-
-func (s *salvager) Expire(env *protocol.Env[smr.Message], t protocol.Timer) {
-	s.Node.Expire(env, t)
-	s.disk.keep(env.Out)
-	s.after()
-}
-
-// Broken is part of protocol.Linked.
-func (s *salvager) Broken(env *protocol.Env[smr.Message], from protocol.ID) {
-	if l, ok := s.Node.(protocol.Linked[smr.Message]); ok {
-		l.Broken(env, from)
-		s.disk.keep(env.Out)
-	}
 }

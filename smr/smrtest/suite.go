@@ -28,6 +28,7 @@ func Suite(t *testing.T, p smr.Protocol, n int) {
 	t.Run("seeds", func(t *testing.T) { seeds(t, p, first, seed.Count(t, n)) })
 	t.Run("transfers in steps", func(t *testing.T) { Transfers(t, p) })
 	t.Run("queries in bytes", func(t *testing.T) { QueriesInBytes(t, p) })
+	t.Run("lost snapshot", func(t *testing.T) { lostSnapshot(t, p) })
 	if p.Salvage != nil {
 		t.Run("salvage", func(t *testing.T) { salvage(t, p, 5) })
 	}

@@ -44,12 +44,7 @@ func TestKeys(t *testing.T) {
 		{replicatedcommit.Protocol(), client.GRPC, 300, 200, 300, 300},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t, wan.Uniform(100*time.Millisecond, "a", "b", "c"), func(w *world) { w.protocol = tc.protocol })
-			defer w.close()
-			c := w.client("a", tc.mode)
-			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-			defer cancel()
-			fresh := freshKeys()
+			ctx, c, fresh := threeSites(t, tc.protocol, tc.mode)
 			play := func(x, y string, opts ...client.Option) time.Duration {
 				time.Sleep(3 * time.Second)
 				start := time.Now()
@@ -84,6 +79,34 @@ func TestKeys(t *testing.T) {
 			is("other keys", play(k1, k2, both(other1, other2)), tc.wrong)
 			is("keys that another one had declared", play(other1, other2, both(other1, other2)), tc.right)
 		})
+	}
+}
+
+// threeSites starts a store with sites a, b and c, which are 100 ms from each other, and returns a
+// client at site a, and a function that returns a key of a partition that nothing has used.
+func threeSites(
+	t *testing.T, p store.Protocol, mode client.Mode,
+) (ctx context.Context, c *client.Client, fresh func(shard int) string) {
+	w := newWorld(t, wan.Uniform(100*time.Millisecond, "a", "b", "c"), func(w *world) { w.protocol = p })
+	t.Cleanup(w.close)
+	c = w.client("a", mode)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	t.Cleanup(cancel)
+	return ctx, c, freshKeys()
+}
+
+// put writes a value under keys.
+func put(ctx context.Context, t *testing.T, c *client.Client, value string, keys ...string) {
+	t.Helper()
+	if err := c.Txn(ctx, func(ctx context.Context, tx *client.Tx) error {
+		for _, k := range keys {
+			if err := tx.Put(k, []byte(value)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -134,31 +157,14 @@ func TestReadOnlyKeys(t *testing.T) {
 		{replicatedcommit.Protocol(), client.GRPC, 300, 200, 300, 300, 200},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t, wan.Uniform(100*time.Millisecond, "a", "b", "c"), func(w *world) { w.protocol = tc.protocol })
-			defer w.close()
-			c := w.client("a", tc.mode)
-			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-			defer cancel()
-			fresh := freshKeys()
-			put := func(value string, keys ...string) {
-				if err := c.Txn(ctx, func(ctx context.Context, tx *client.Tx) error {
-					for _, k := range keys {
-						if err := tx.Put(k, []byte(value)); err != nil {
-							return err
-						}
-					}
-					return nil
-				}); err != nil {
-					t.Fatal(err)
-				}
-			}
+			ctx, c, fresh := threeSites(t, tc.protocol, tc.mode)
 			is := takes(t, fmt.Sprintf("%s, %v", tc.protocol.Name, tc.mode))
 			n := 0
 			// play makes a transaction of two keys, which were written before.
 			play := func(what string, want int, keys func(x, y string) []string, write bool) {
 				n++
 				x, y, value := fresh(1), fresh(2), fmt.Sprint("value ", n)
-				put(value, x, y)
+				put(ctx, t, c, value, x, y)
 				time.Sleep(3 * time.Second)
 				var opts []client.Option
 				if declared := keys(x, y); declared != nil {
@@ -224,18 +230,7 @@ func TestSnapshotIsWhole(t *testing.T) {
 		defer cancel()
 		fresh := freshKeys()
 		keys := []string{fresh(1), fresh(2)}
-		write := func(value string) {
-			if err := writer.Txn(ctx, func(ctx context.Context, tx *client.Tx) error {
-				for _, k := range keys {
-					if err := tx.Put(k, []byte(value)); err != nil {
-						return err
-					}
-				}
-				return nil
-			}); err != nil {
-				t.Fatal(err)
-			}
-		}
+		write := func(value string) { put(ctx, t, writer, value, keys...) }
 		write("old")
 		attempts := 0
 		got, err := client.Run(ctx, reader, func(ctx context.Context, tx *client.Tx) (got []string, err error) {
@@ -292,18 +287,7 @@ func TestLevels(t *testing.T) {
 			defer cancel()
 			fresh := freshKeys()
 			keys := []string{fresh(1), fresh(2)}
-			write := func(value string) {
-				if err := writer.Txn(ctx, func(ctx context.Context, tx *client.Tx) error {
-					for _, k := range keys {
-						if err := tx.Put(k, []byte(value)); err != nil {
-							return err
-						}
-					}
-					return nil
-				}); err != nil {
-					t.Fatal(err)
-				}
-			}
+			write := func(value string) { put(ctx, t, writer, value, keys...) }
 			read := func(level client.Level) (got []string, took time.Duration) {
 				opts := []client.Option{level}
 				if tc.declared {

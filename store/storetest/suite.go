@@ -35,6 +35,15 @@ func (s Subject) swarm(seed uint64) Scenario {
 	return sc
 }
 
+// PlaySwarm returns what plays the swarm's scenario of a seed, with which plant.Seeds looks for
+// seeds that notice a bug.
+func PlaySwarm(subject Subject) func(seed uint64) error {
+	return func(seed uint64) error {
+		_, err := PlayOnce(subject, Swarm(seed))
+		return err
+	}
+}
+
 // PlayOnce plays a scenario. The world is nil if there is none.
 func PlayOnce(subject Subject, sc Scenario) (*World, error) {
 	w, err := New(subject, sc)

@@ -339,8 +339,5 @@ func TestPlants(t *testing.T) { plant.Catch(t, plants()) }
 
 // TestSeedsNotice plays the seeds that notice a bug.
 func TestSeedsNotice(t *testing.T) {
-	plant.Seeds(t, plants(), func(seed uint64) error {
-		_, err := storetest.PlayOnce(subject(), storetest.Swarm(seed))
-		return err
-	})
+	plant.Seeds(t, plants(), storetest.PlaySwarm(subject()))
 }

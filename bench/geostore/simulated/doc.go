@@ -3,3 +3,11 @@
 // Clients make transactions as those of package geostore do, but without gRPC and without the
 // engine: they wait for what they read.
 package simulated
+
+import "github.com/foresay/foresay/bench"
+
+// Experiments returns the experiments on stores in the simulator, in the order in which they are
+// best read.
+func Experiments() []bench.Experiment {
+	return []bench.Experiment{carouselThroughput(), carouselFailover()}
+}

@@ -90,10 +90,7 @@ func (p point) run(ctx context.Context, seed uint64, lasting time.Duration) ([]t
 
 // doing says what is measured.
 func (p point) doing() string {
-	text := fmt.Sprintf("%s %s %v", p.network, p.system.Name, p.ack)
-	if o := p.system.Options; o != nil {
-		text += fmt.Sprintf(", slack %v, %s", o.Slack, p.system.Variant())
-	}
+	text := fmt.Sprintf("%s, %s, until %v", p.network, p.system.Name, p.ack)
 	if len(p.clients) > 0 {
 		text += fmt.Sprint(", clients at ", p.clients)
 	}
@@ -185,7 +182,7 @@ type counts struct{ calls, tried, taken int }
 func (p point) base(site, figure string) table.Row {
 	variant := p.system.Cells()
 	row := table.Row{
-		table.Is("wan", p.network), table.Is("system", p.system.Name), table.Is("site", site),
+		table.Is("wan", p.network), table.Is("system", p.system.Base()), table.Is("site", site),
 		table.Is("ack", p.ack.String()), variant[0], table.Is("jitter", p.noise.String()),
 		table.Measure("skew_ms", table.Ms(skew)),
 		variant[1], table.Measure("alpha", cmp.Or(p.alpha, usualAlpha)), table.Is("clients", clientNames(p.clients)),

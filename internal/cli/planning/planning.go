@@ -1,5 +1,6 @@
 // Package planning has what the plan commands share: the network and the clients that their flags
-// name, tables of milliseconds, and the axis of their pictures.
+// name, how they check and show what they found, tables of milliseconds, and the axis of their
+// pictures.
 package planning
 
 import (
@@ -151,18 +152,6 @@ func Escaped(s string) string {
 	// A buffer takes everything.
 	_ = xml.EscapeText(&b, []byte(s))
 	return b.String()
-}
-
-// Verdict is an error if bad, where what --check measured is too far from what the model says, has
-// anything: it names the first of them.
-func Verdict(verb string, bad []string) error {
-	if len(bad) == 0 {
-		return nil
-	}
-	if more := len(bad) - 5; more > 0 {
-		bad = append(bad[:5], fmt.Sprintf("and %d more", more))
-	}
-	return fmt.Errorf("%s: --check: what was measured is not what the model says: %s", verb, strings.Join(bad, "; "))
 }
 
 // Systems returns the floor, and the protocols that --protocol asks for: all that are known, if it

@@ -1,64 +1,57 @@
 package plancmd
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"time"
 
-	"github.com/foresay/foresay/bench"
 	"github.com/foresay/foresay/bench/replicated"
 	"github.com/foresay/foresay/internal/catalog"
-	"github.com/foresay/foresay/internal/cli/command"
 	"github.com/foresay/foresay/internal/cli/planning"
 	"github.com/foresay/foresay/internal/plansim"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/smr/domino"
 	"github.com/foresay/foresay/smr/plan"
 )
 
 // tolerated is how far model and measurement may be apart.
 const tolerated = 0.05
 
-// check has the protocols run in the simulator.
-func (p *program) check(ctx context.Context, q question, r *planned) error {
-	bar := command.NewProgress(p.Err)
-	defer bar.Clear()
-	for i, s := range r.systems {
-		if s.system == plan.Floor {
-			continue
-		}
-		if ctx.Err() != nil {
-			return fmt.Errorf("smr plan: interrupted")
-		}
-		if bar.Terminal {
-			bar.Report(bench.Progress{Experiment: "smr plan --check", Done: i, Total: len(r.systems), Doing: string(s.system)})
-		}
-		protocol, err := catalog.Protocol(string(s.system))
-		if err != nil {
-			return fmt.Errorf("smr plan: %w", err)
-		}
-		if q.setting.Slack > 0 {
-			protocol = withSlack(protocol, q.setting.Slack)
-		}
-		if s.check, err = plansim.Compare(plansim.Config{Protocol: protocol, Setting: s.setting, Seed: 1}); err != nil {
-			return fmt.Errorf("smr plan: --check: %w", err)
+// Checks has the protocols run in the simulator.
+func (r *planned) Checks() (checks []planning.Check) {
+	for _, s := range r.systems {
+		if s.system != plan.Floor {
+			checks = append(checks, planning.Check{System: string(s.system), Run: func() error {
+				return s.compare(r.question.setting.Slack)
+			}})
 		}
 	}
-	return nil
+	return checks
 }
 
-// verdict is an error if model and measurement are too far apart somewhere.
-func (r *planned) verdict() error {
-	var bad []string
+func (s *plannedSystem) compare(slack time.Duration) error {
+	protocol, err := catalog.Protocol(string(s.system))
+	if err != nil {
+		return err
+	}
+	if slack > 0 {
+		protocol = withSlack(protocol, slack)
+	}
+	s.check, err = plansim.Compare(plansim.Config{Protocol: protocol, Setting: s.setting, Seed: 1})
+	return err
+}
+
+// Off tells where model and measurement are too far apart.
+func (r *planned) Off() (off []string) {
 	for _, s := range r.systems {
 		for _, c := range s.check {
 			if c.Off() > tolerated {
-				bad = append(bad, fmt.Sprintf("%s at %s, %v: %s ms, the model says %s", s.system, c.Client.Site, c.Ack,
+				off = append(off, fmt.Sprintf("%s at %s, %v: %s ms, the model says %s", s.system, c.Client.Site, c.Ack,
 					planning.Millis(c.Measured), planning.Millis(c.Latency)))
 			}
 		}
 	}
-	return planning.Verdict("smr plan", bad)
+	return off
 }
 
 // measured returns rows with what was measured in place of what the model says, and how far the
@@ -79,7 +72,8 @@ func (s *plannedSystem) measured(ack smr.Ack) (rows []plan.Row, off string) {
 	return rows, strconv.FormatFloat(100*worst, 'f', 1, 64) + " %"
 }
 
-// withSlack returns the variant of Domino that has a slack; other protocols have none.
+// withSlack returns the variant of Domino that has a slack, under the name by which the model knows
+// it; other protocols have none.
 func withSlack(p smr.Protocol, slack time.Duration) smr.Protocol {
 	s := replicated.SystemOf(p)
 	if s.Options == nil {
@@ -87,5 +81,5 @@ func withSlack(p smr.Protocol, slack time.Duration) smr.Protocol {
 	}
 	o := *s.Options
 	o.Slack, o.AdaptSlack = slack, false
-	return s.With(o).Protocol
+	return domino.New(p.Name, p.Doc, o)
 }

@@ -65,7 +65,8 @@ type offsetDocument struct {
 	Claimed bool    `json:"claimed"`
 }
 
-func (r *planned) document() document {
+// Document is for --json: everything, clients included.
+func (r *planned) Document() any {
 	q := r.question
 	d := document{Network: q.network, SlackMS: planning.Rounded(q.setting.Slack), Busy: q.setting.Busy}
 	if q.count > 0 {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,10 +33,7 @@ type asked struct {
 	slack     time.Duration
 	jitter    time.Duration
 	busy      bool
-	perClient bool
-	check     bool
-	json      bool
-	svg       string
+	planning.Wanted
 }
 
 // A program is one run of the command line, with this command.
@@ -85,10 +81,7 @@ which is a range where an execution depends on what else goes on.`,
 		"a bound of the jitter of each link between sites, on top of the network's own")
 	flags.BoolVar(&f.busy, "busy", false, "other commands come all the time, so that Domino's replicas tell sooner how "+
 		"far they are")
-	flags.BoolVar(&f.perClient, "per-client", false, "also tell what each client gets")
-	flags.BoolVar(&f.check, "check", false, "run the protocols in the simulator, and compare")
-	flags.BoolVar(&f.json, "json", false, "write JSON")
-	flags.StringVar(&f.svg, "svg", "", "also draw a picture to this `file`")
+	f.Flags(flags)
 	return c
 }
 
@@ -114,25 +107,7 @@ func (p *program) run(ctx context.Context, f asked) error {
 	if err != nil {
 		return err
 	}
-	if f.check {
-		if err := p.check(ctx, q, r); err != nil {
-			return err
-		}
-	}
-	if f.svg != "" {
-		if err := os.WriteFile(f.svg, r.svg(), 0o644); err != nil {
-			return fmt.Errorf("smr plan: --svg: %w", err)
-		}
-		fmt.Fprintln(p.Err, "wrote", f.svg)
-	}
-	write := r.writeText
-	if f.json {
-		write = r.writeJSON
-	}
-	if err := write(p.Out, f.perClient); err != nil {
-		return err
-	}
-	return r.verdict()
+	return f.Show(ctx, p.Program, "smr plan", r)
 }
 
 // longestPlanned is the longest slack and jitter, as of the delays in a network's file. Sums of

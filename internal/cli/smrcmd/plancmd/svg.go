@@ -22,9 +22,9 @@ const (
 	planRow   = 40
 )
 
-// svg draws a row for each system, on an axis of milliseconds: a dot for each client, above the
+// SVG draws a row for each system, on an axis of milliseconds: a dot for each client, above the
 // line for durable and below it for executed, and a stroke at the median.
-func (r *planned) svg() []byte {
+func (r *planned) SVG() []byte {
 	var longest time.Duration
 	for _, s := range r.systems {
 		longest = max(longest, plan.Quantile(s.rows, 1))

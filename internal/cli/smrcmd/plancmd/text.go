@@ -1,7 +1,6 @@
 package plancmd
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -73,8 +72,8 @@ func (r *planned) findLeaders() error {
 // shares are the columns of the tables.
 func shares() []float64 { return []float64{0.5, 0.95, 1} }
 
-// writeText writes tables.
-func (r *planned) writeText(w io.Writer, perClient bool) error {
+// WriteText writes tables.
+func (r *planned) WriteText(w io.Writer, perClient bool) {
 	q := r.question
 	fmt.Fprintf(w, "%s; ms\n", r.heading())
 	r.quantiles(plan.Quantile).Write(w)
@@ -108,7 +107,6 @@ func (r *planned) writeText(w io.Writer, perClient bool) error {
 				"--json has it\n", strings.Join(names, ", "))
 		}
 	}
-	return nil
 }
 
 // heading says what the question was.
@@ -236,11 +234,4 @@ func (r *planned) ranging() []string {
 		}
 	}
 	return names
-}
-
-// writeJSON writes everything, clients included.
-func (r *planned) writeJSON(w io.Writer, _ bool) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(r.document())
 }

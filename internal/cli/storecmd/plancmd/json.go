@@ -52,7 +52,8 @@ type checkDocument struct {
 	Off        float64 `json:"off"`
 }
 
-func (r *planned) document() document {
+// Document is for --json: everything, clients included.
+func (r *planned) Document() any {
 	q := r.question
 	d := document{Network: q.network, Txns: q.txns, Declared: q.setting.Load.Declared}
 	if q.search {

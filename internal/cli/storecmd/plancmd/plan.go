@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,11 +37,8 @@ type asked struct {
 	protocols  []string
 	search     bool
 	by         string
-	perClient  bool
-	check      bool
-	json       bool
-	svg        string
 	seed       uint64
+	planning.Wanted
 }
 
 // A program is one run of the command line, with this command.
@@ -94,10 +90,7 @@ where a mean is more than 2 % off the model's.`,
 	flags.BoolVar(&f.search, "search", false, "search the best placement for each protocol")
 	flags.StringVar(&f.by, "by", "p50", "what the best is the best for: mean, p50, p95 or worst, of all transactions\n"+
 		"or of a class: p95-rpt")
-	flags.BoolVar(&f.perClient, "per-client", false, "also tell what each client gets")
-	flags.BoolVar(&f.check, "check", false, "run the protocols in the simulator, and compare")
-	flags.BoolVar(&f.json, "json", false, "write JSON")
-	flags.StringVar(&f.svg, "svg", "", "also draw a picture to this `file`")
+	f.Flags(flags)
 	flags.Uint64Var(&f.seed, "seed", 1, "of the transactions")
 	command.SetChoices(flags.Lookup("protocol"), planning.Names(plan.Systems()))
 	command.SetChoices(flags.Lookup("by"), measureNames())
@@ -137,25 +130,7 @@ func (p *program) run(ctx context.Context, f asked) error {
 	if err != nil {
 		return err
 	}
-	if f.check {
-		if err := p.check(ctx, r); err != nil {
-			return err
-		}
-	}
-	if f.svg != "" {
-		if err := os.WriteFile(f.svg, r.svg(), 0o644); err != nil {
-			return fmt.Errorf("%s: --svg: %w", verb, err)
-		}
-		fmt.Fprintln(p.Err, "wrote", f.svg)
-	}
-	if f.json {
-		if err := p.WriteJSON(r.document()); err != nil {
-			return err
-		}
-	} else {
-		r.writeText(p.Out, f.perClient)
-	}
-	return r.verdict()
+	return f.Show(ctx, p.Program, verb, r)
 }
 
 // question understands the flags.

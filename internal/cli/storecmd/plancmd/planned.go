@@ -1,12 +1,9 @@
 package plancmd
 
 import (
-	"context"
 	"fmt"
 	"time"
 
-	"github.com/foresay/foresay/bench"
-	"github.com/foresay/foresay/internal/cli/command"
 	"github.com/foresay/foresay/internal/cli/planning"
 	"github.com/foresay/foresay/internal/storesim"
 	"github.com/foresay/foresay/store/plan"
@@ -83,27 +80,19 @@ func (p *plannedSystem) worstLoss() (median time.Duration, blocked, fast float64
 	return median, blocked, fast
 }
 
-// check has the protocols that there are run in the simulator.
-func (p *program) check(ctx context.Context, r *planned) error {
-	bar := command.NewProgress(p.Err)
-	defer bar.Clear()
-	for i, s := range r.systems {
-		if ctx.Err() != nil {
-			return fmt.Errorf("%s: interrupted", verb)
-		}
+// Checks has the protocols that there are run in the simulator; the others are models only.
+func (r *planned) Checks() (checks []planning.Check) {
+	for _, s := range r.systems {
 		if _, ok := storesim.ProtocolOf(s.system); !ok {
-			continue // it is a model only
+			continue
 		}
-		if bar.Terminal {
-			bar.Report(bench.Progress{Experiment: verb + " --check", Done: i, Total: len(r.systems), Doing: string(s.system)})
-		}
-		all, err := storesim.Measure(storesim.Config{System: s.system, Setting: s.setting, Seed: 1})
-		if err != nil {
-			return fmt.Errorf("%s: --check: %w", verb, err)
-		}
-		s.compare(all)
+		checks = append(checks, planning.Check{System: string(s.system), Run: func() error {
+			all, err := storesim.Measure(storesim.Config{System: s.system, Setting: s.setting, Seed: 1})
+			s.compare(all)
+			return err
+		}})
 	}
-	return nil
+	return checks
 }
 
 // compare sums measurements up.
@@ -125,16 +114,15 @@ func (p *plannedSystem) compare(all []storesim.Measurement) {
 	}
 }
 
-// verdict is an error if model and measurement are too far apart somewhere.
-func (r *planned) verdict() error {
-	var bad []string
+// Off tells where model and measurement are too far apart.
+func (r *planned) Off() (off []string) {
 	for _, s := range r.systems {
 		for _, c := range s.check {
 			if c.off() > tolerated {
-				bad = append(bad, fmt.Sprintf("%s at %s, %s: %s ms, the model says %s", s.system, c.client, c.class,
+				off = append(off, fmt.Sprintf("%s at %s, %s: %s ms, the model says %s", s.system, c.client, c.class,
 					planning.Millis(c.measured), planning.Millis(c.modeled)))
 			}
 		}
 	}
-	return planning.Verdict(verb, bad)
+	return off
 }

@@ -17,9 +17,9 @@ const (
 	gap   = 14 // between systems
 )
 
-// svg draws for each system and class of transactions a line from the median to the 95th
+// SVG draws for each system and class of transactions a line from the median to the 95th
 // percentile, on an axis of milliseconds.
-func (r *planned) svg() []byte {
+func (r *planned) SVG() []byte {
 	var longest time.Duration
 	rows := 0
 	for _, s := range r.systems {

@@ -26,8 +26,8 @@ func (r *planned) heading() string {
 		command.Counted(len(q.setting.Placement[0]), "replica"), q.txns, keys)
 }
 
-// writeText writes tables.
-func (r *planned) writeText(w io.Writer, perClient bool) {
+// WriteText writes tables.
+func (r *planned) WriteText(w io.Writer, perClient bool) {
 	fmt.Fprintf(w, "%s; ms\n", r.heading())
 	r.latencies().Write(w)
 	fmt.Fprintln(w, "\nwhile one site is lost, the one whose loss does most")
