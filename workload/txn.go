@@ -1,10 +1,22 @@
 package workload
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 )
+
+// Tx is what a transaction's program reads and writes by, wherever it runs: the client of a store
+// has it, and so have transactions in the simulator. A program finds what it has read or written
+// before.
+type Tx interface {
+	// Get returns a key's value, and whether there is one. An error ends the transaction: the program
+	// is to return it.
+	Get(ctx context.Context, key string) (value []byte, ok bool, err error)
+	// Put has the transaction write a key when it commits.
+	Put(key string, value []byte) error
+}
 
 // Op is one operation of a transaction. A transaction reads and writes each key in one Op.
 type Op struct {
@@ -22,6 +34,41 @@ type Txn struct {
 
 // ReadOnly reports whether the transaction writes nothing.
 func (t Txn) ReadOnly() bool { return !slices.ContainsFunc(t.Ops, func(o Op) bool { return o.Write }) }
+
+// Keys returns what the transaction's program is going to read and to write, in the order of its
+// operations, for stores that are told of keys in advance.
+func (t Txn) Keys() (reads, writes []string) {
+	for _, o := range t.Ops {
+		if o.Read {
+			reads = append(reads, Name(o.Key))
+		}
+		if o.Write {
+			writes = append(writes, Name(o.Key))
+		}
+	}
+	return reads, writes
+}
+
+// Run is the transaction's program: its operations, one after the other. It may run again if the
+// transaction did not commit. What a key gets is made of what the transaction has read under it:
+// nil if there was nothing, or if it does not read the key.
+func (t Txn) Run(ctx context.Context, tx Tx, value func(was []byte) []byte) error {
+	for _, o := range t.Ops {
+		var was []byte
+		if o.Read {
+			var err error
+			if was, _, err = tx.Get(ctx, Name(o.Key)); err != nil {
+				return err
+			}
+		}
+		if o.Write {
+			if err := tx.Put(Name(o.Key), value(was)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
 
 // Workload makes transactions.
 type Workload interface {

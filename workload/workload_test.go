@@ -1,8 +1,12 @@
 package workload
 
 import (
+	"context"
+	"errors"
+	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -169,6 +173,69 @@ func TestYCSBT(t *testing.T) {
 	for _, bad := range []YCSBT{{Ops: 1}, {Keys: keys}, {Keys: keys, Ops: 1001}, {Keys: keys, Ops: 1, ReadPercent: 101}} {
 		if _, err := NewYCSBT(bad); err == nil {
 			t.Errorf("NewYCSBT(%+v) returned no error", bad)
+		}
+	}
+}
+
+// noted is a store that notes what a program reads and writes. It fails when it is asked for a
+// certain key.
+type noted struct {
+	reads, writes []string
+	values        map[string]string
+	fails         string
+}
+
+var errFails = errors.New("failure")
+
+func (n *noted) Get(_ context.Context, key string) ([]byte, bool, error) {
+	if key == n.fails {
+		return nil, false, errFails
+	}
+	n.reads = append(n.reads, key)
+	v, ok := n.values[key]
+	return []byte(v), ok, nil
+}
+
+func (n *noted) Put(key string, value []byte) error {
+	if key == n.fails {
+		return errFails
+	}
+	n.writes = append(n.writes, key)
+	n.values[key] = string(value)
+	return nil
+}
+
+// TestProgramsUseTheirKeys: a program reads and writes what Keys has foretold, makes new values of
+// what it has read, and ends with the error of a read or a write.
+func TestProgramsUseTheirKeys(t *testing.T) {
+	n := &noted{values: map[string]string{}}
+	longer := func(was []byte) []byte { return append(was, 'x') }
+	r := newRand()
+	w := Mix{{Retwis{Hotspot{N: 20, Hot: 5, Chance: 0.5}}, 1}, {YCSBT{Hotspot{N: 20, Hot: 5, Chance: 0.5}, 4, 50}, 1}}
+	for range 200 {
+		txn := w.Next(r)
+		before := maps.Clone(n.values)
+		n.reads, n.writes = nil, nil
+		if err := txn.Run(t.Context(), n, longer); err != nil {
+			t.Fatal(err)
+		}
+		reads, writes := txn.Keys()
+		if !slices.Equal(n.reads, reads) || !slices.Equal(n.writes, writes) || (len(writes) == 0) != txn.ReadOnly() {
+			t.Fatalf("%v reads %v and writes %v, foretold are %v and %v", txn, n.reads, n.writes, reads, writes)
+		}
+		for _, o := range txn.Ops {
+			want := before[Name(o.Key)]
+			if o.Write && !o.Read {
+				want = ""
+			}
+			if got := n.values[Name(o.Key)]; o.Write && got != want+"x" {
+				t.Fatalf("%v: %d holds %q, and held %q", txn, o.Key, got, before[Name(o.Key)])
+			}
+		}
+		for _, key := range slices.Concat(reads, writes) {
+			if err := txn.Run(t.Context(), &noted{values: n.values, fails: key}, longer); !errors.Is(err, errFails) {
+				t.Fatalf("%v cannot use %s, and ends with %v", txn, key, err)
+			}
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -141,35 +140,34 @@ func (m maker) try(ctx context.Context, t workload.Txn) ([]Attempt, error) {
 	var attempts []Attempt
 	var opts []client.Option
 	if m.declares {
-		opts = append(opts, client.Keys(keysOf(t)))
+		opts = append(opts, client.Keys(t.Keys()))
 	}
-	if readsOnly := !slices.ContainsFunc(t.Ops, func(o workload.Op) bool { return o.Write }); readsOnly && m.level != 0 {
+	if t.ReadOnly() && m.level != 0 {
 		opts = append(opts, m.level)
 	}
 	ctx = client.WithClass(ctx, t.Name)
 	ctx = client.WithTrace(ctx, func(trace *client.Trace) { attempts = append(attempts, attemptOf(trace)) })
 	err := m.client.Txn(ctx, func(ctx context.Context, tx *client.Tx) error {
-		for _, op := range t.Ops {
-			key := workload.Name(op.Key)
-			if op.Read {
-				if _, ok, err := tx.Get(ctx, key); err != nil {
-					return err
-				} else if !ok && !m.absent {
-					return fmt.Errorf("%w %s", errAbsent, key)
-				}
-			}
-			if op.Write {
-				if err := tx.Put(key, m.value); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
+		return t.Run(ctx, present{tx, m.absent}, func([]byte) []byte { return m.value })
 	}, opts...)
 	if aborted := (*client.AbortedError)(nil); m.once && errors.As(err, &aborted) && aborted.Err == nil {
 		return attempts, nil
 	}
 	return attempts, err
+}
+
+// present is a transaction of a store that has all keys, unless some may be absent.
+type present struct {
+	*client.Tx
+	absent bool
+}
+
+// Get implements workload.Tx.
+func (p present) Get(ctx context.Context, key string) (value []byte, ok bool, err error) {
+	if value, ok, err = p.Tx.Get(ctx, key); err == nil && !ok && !p.absent {
+		err = fmt.Errorf("%w %s", errAbsent, key)
+	}
+	return value, ok, err
 }
 
 // greet reads a key of each partition without declaring it. A client that has never read does not
@@ -185,19 +183,6 @@ func (m maker) greet(ctx context.Context, shards int) error {
 	m.declares = false
 	_, err := m.try(ctx, t)
 	return err
-}
-
-// keysOf returns what a transaction reads and writes.
-func keysOf(t workload.Txn) (reads, writes []string) {
-	for _, op := range t.Ops {
-		if op.Read {
-			reads = append(reads, workload.Name(op.Key))
-		}
-		if op.Write {
-			writes = append(writes, workload.Name(op.Key))
-		}
-	}
-	return reads, writes
 }
 
 func attemptOf(t *client.Trace) Attempt {

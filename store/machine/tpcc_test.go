@@ -24,41 +24,16 @@ import (
 	"github.com/foresay/foresay/workload/tpcc"
 )
 
-// unloaded has a transaction find the rows of the beginning where the store has none.
-type unloaded struct {
+// noting notes what a transaction writes.
+type noting struct {
 	*client.Tx
-	tables *tpcc.Tables
-	wrote  *sync.Map // keys: a run that is discarded may write while another one does
+	wrote *sync.Map // keys: a run that is discarded may write while another one does
 }
 
-func (u unloaded) Get(ctx context.Context, key string) ([]byte, bool, error) {
-	value, ok, err := u.Tx.Get(ctx, key)
-	if err == nil && !ok {
-		value, ok = u.tables.Initial(key)
-	}
-	return value, ok, err
+func (n noting) Put(key string, value []byte) error {
+	n.wrote.Store(key, true)
+	return n.Tx.Put(key, value)
 }
-
-func (u unloaded) Put(key string, value []byte) error {
-	u.wrote.Store(key, true)
-	return u.Tx.Put(key, value)
-}
-
-// snapshot is what a store held when nobody wrote.
-type snapshot struct {
-	tables *tpcc.Tables
-	rows   map[string][]byte
-}
-
-func (s snapshot) Get(_ context.Context, key string) ([]byte, bool, error) {
-	if value, ok := s.rows[key]; ok {
-		return value, true, nil
-	}
-	value, ok := s.tables.Initial(key)
-	return value, ok, nil
-}
-
-func (s snapshot) Put(key string, _ []byte) error { return fmt.Errorf("%s is written", key) }
 
 // TestTPCC: terminals at all sites enter TPC-C's transactions, over gRPC, against warehouses of
 // which each site's clerks change the others' stock, too. Afterwards what the store holds agrees,
@@ -117,14 +92,12 @@ func playTPCC(t *testing.T, p store.Protocol, mode client.Mode, first uint64, op
 		clerks.Go(func() {
 			for range 6 {
 				txn := terminal.Next(r, time.Now())
-				u := unloaded{tables: tables, wrote: &sync.Map{}}
+				var keys sync.Map
 				err := c.Txn(ctx, func(ctx context.Context, tx *client.Tx) error {
-					mine := u
-					mine.Tx = tx
-					return txn.Run(ctx, mine)
+					return txn.Run(ctx, tpcc.Unloaded{Tx: noting{tx, &keys}, Tables: tables})
 				})
 				mu.Lock()
-				for key := range u.wrote.Range {
+				for key := range keys.Range {
 					wrote[key.(string)] = true
 				}
 				switch {
@@ -138,30 +111,20 @@ func playTPCC(t *testing.T, p store.Protocol, mode client.Mode, first uint64, op
 		})
 	}
 	clerks.Wait()
-	all := snapshot{tables, map[string][]byte{}}
+	all := tpcc.Snapshot{}
 	reader := w.client("b", client.GRPC)
 	for keys := range slices.Chunk(slices.Sorted(maps.Keys(wrote)), 50) {
-		rows, err := client.Run(ctx, reader, func(ctx context.Context, tx *client.Tx) (map[string][]byte, error) {
-			rows := map[string][]byte{}
-			for _, key := range keys {
-				value, ok, err := tx.Get(ctx, key)
-				if err != nil {
-					return nil, err
-				}
-				if ok {
-					rows[key] = value
-				}
-			}
-			return rows, nil
+		rows, err := client.Run(ctx, reader, func(ctx context.Context, tx *client.Tx) (tpcc.Snapshot, error) {
+			return tpcc.Take(ctx, tx, keys)
 		}, client.Keys(keys, nil))
 		if err != nil {
 			t.Fatal(err)
 		}
-		maps.Copy(all.rows, rows)
+		maps.Copy(all, rows)
 	}
-	if err := tables.Check(ctx, all); err != nil {
+	if err := tables.Check(ctx, tpcc.Unloaded{Tx: all, Tables: tables}); err != nil {
 		t.Error(err)
 	}
 	t.Logf("%v committed (new orders, payments, order statuses, deliveries, stock levels), %d keys", committed,
-		len(all.rows))
+		len(all))
 }

@@ -3,13 +3,15 @@ package tpcc
 import (
 	"context"
 	"fmt"
+
+	"github.com/foresay/foresay/workload"
 )
 
 // Check reads all that a store holds, and returns an error if it cannot have come about by
 // transactions that ran one after the other: the consistency conditions of the specification, and
 // that what is kept for want of scans says what a scan would have found [TPC-C §3.3.2]. Nobody may
 // write meanwhile, unless all is read as of one moment.
-func (t *Tables) Check(ctx context.Context, tx Tx) error {
+func (t *Tables) Check(ctx context.Context, tx workload.Tx) error {
 	b := books{tables: t, tx: tx, taken: map[DistrictID]Cents{}, sold: map[[2]int]Stock{}}
 	for w := range t.Warehouses {
 		for d := range Districts {
@@ -29,7 +31,7 @@ func (t *Tables) Check(ctx context.Context, tx Tx) error {
 // books are what districts say, to compare with what warehouses say.
 type books struct {
 	tables *Tables
-	tx     Tx
+	tx     workload.Tx
 	taken  map[DistrictID]Cents // by payments, of customers of any district
 	sold   map[[2]int]Stock     // by warehouse and item
 }

@@ -15,7 +15,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	store := memory{tables, map[string][]byte{}}
+	store := memory{tables, tpcc.Snapshot{}}
 	terminal := tpcc.Terminal{Tables: tables, Warehouse: 1, Mix: tpcc.Standard()}
 	tx := store.begin()
 	if err := terminal.Next(rand.New(rand.NewPCG(1, 2)), time.Time{}).Run(context.Background(), tx); err != nil {

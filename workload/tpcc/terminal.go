@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"time"
+
+	"github.com/foresay/foresay/workload"
 )
 
 // Kind is a kind of transaction.
@@ -69,7 +71,7 @@ type Txn struct {
 	Keying, Thinking time.Duration
 	// Run makes the transaction. It may be called again if it did not commit. ErrNoItem means that
 	// it is not to commit.
-	Run func(ctx context.Context, tx Tx) error
+	Run func(ctx context.Context, tx workload.Tx) error
 }
 
 // The constants of run time of nonUniform [TPC-C §2.1.6.1]: loadLast is the one by which last names
@@ -135,8 +137,8 @@ func (t Terminal) enter(r *rand.Rand, k Kind, now time.Time) Txn {
 	return txn
 }
 
-func discard[R any](run func(context.Context, Tx) (R, error)) func(context.Context, Tx) error {
-	return func(ctx context.Context, tx Tx) error {
+func discard[R any](run func(context.Context, workload.Tx) (R, error)) func(context.Context, workload.Tx) error {
+	return func(ctx context.Context, tx workload.Tx) error {
 		_, err := run(ctx, tx)
 		return err
 	}

@@ -17,23 +17,20 @@ import (
 // memory is a store in which rows of the beginning are made up when they are read.
 type memory struct {
 	tables *tpcc.Tables
-	rows   map[string][]byte
+	rows   tpcc.Snapshot
 }
 
 // txn is a transaction of the store: its writes are there for itself only.
 type txn struct {
-	memory
+	tpcc.Unloaded
 	writes map[string][]byte
 }
 
-func (x *txn) Get(_ context.Context, key string) ([]byte, bool, error) {
-	for _, rows := range []map[string][]byte{x.writes, x.rows} {
-		if v, ok := rows[key]; ok {
-			return v, true, nil
-		}
+func (x *txn) Get(ctx context.Context, key string) ([]byte, bool, error) {
+	if v, ok := x.writes[key]; ok {
+		return v, true, nil
 	}
-	v, ok := x.tables.Initial(key)
-	return v, ok, nil
+	return x.Unloaded.Get(ctx, key)
 }
 
 func (x *txn) Put(key string, value []byte) error {
@@ -41,7 +38,9 @@ func (x *txn) Put(key string, value []byte) error {
 	return nil
 }
 
-func (m memory) begin() *txn { return &txn{memory: m, writes: map[string][]byte{}} }
+func (m memory) begin() *txn {
+	return &txn{tpcc.Unloaded{Tx: m.rows, Tables: m.tables}, map[string][]byte{}}
+}
 
 func small(t *testing.T) memory {
 	t.Helper()
@@ -49,7 +48,7 @@ func small(t *testing.T) memory {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return memory{tables, map[string][]byte{}}
+	return memory{tables, tpcc.Snapshot{}}
 }
 
 func TestBeginningIsConsistent(t *testing.T) {
@@ -128,6 +127,9 @@ func TestTransactionsKeepTheConditions(t *testing.T) {
 	if err := m.tables.Check(t.Context(), m.begin()); err != nil {
 		t.Error(err)
 	}
+	if err := m.rows.Put("d/1/1", nil); err == nil {
+		t.Error("a snapshot has changed")
+	}
 	if len(m.rows) < 1000 {
 		t.Errorf("%d rows are changed", len(m.rows))
 	}
@@ -153,7 +155,7 @@ func TestPayByName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := memory{tables, map[string][]byte{}}
+	m := memory{tables, tpcc.Snapshot{}}
 	v, _ := tables.Initial("c-named/1/3/BARBARBAR")
 	var named struct{ Customers []int }
 	if err := json.Unmarshal(v, &named); err != nil || len(named.Customers) < 2 {

@@ -6,15 +6,9 @@ import (
 	"fmt"
 	"slices"
 	"time"
-)
 
-// Tx is what a transaction reads and writes by, as the store's client has it. What it has read and
-// written before it reads again.
-type Tx interface {
-	// Get returns a key's value, and whether there is one. The transaction ends with the error.
-	Get(ctx context.Context, key string) (value []byte, ok bool, err error)
-	Put(key string, value []byte) error
-}
+	"github.com/foresay/foresay/workload"
+)
 
 // ErrNoItem ends one new order in a hundred, which names an item that there is none of: the
 // transaction is not to commit [TPC-C §2.4.1.4].
@@ -27,7 +21,7 @@ const (
 )
 
 // get reads a row that has to be there.
-func get[R any](ctx context.Context, tx Tx, key string) (row R, err error) {
+func get[R any](ctx context.Context, tx workload.Tx, key string) (row R, err error) {
 	value, ok, err := tx.Get(ctx, key)
 	switch {
 	case err != nil:
@@ -38,10 +32,10 @@ func get[R any](ctx context.Context, tx Tx, key string) (row R, err error) {
 	return row, decode(key, value, &row)
 }
 
-func put(tx Tx, key string, row any) error { return tx.Put(key, encode(row)) }
+func put(tx workload.Tx, key string, row any) error { return tx.Put(key, encode(row)) }
 
 // change reads a row, changes it, and writes it.
-func change[R any](ctx context.Context, tx Tx, key string, how func(row *R)) (row R, err error) {
+func change[R any](ctx context.Context, tx workload.Tx, key string, how func(row *R)) (row R, err error) {
 	if row, err = get[R](ctx, tx, key); err == nil {
 		how(&row)
 		err = put(tx, key, row)
@@ -62,7 +56,7 @@ type Wanted struct{ Item, Supplier, Quantity int }
 
 // Run makes the transaction, and returns what the order costs. The error is ErrNoItem if there is
 // no such item.
-func (n NewOrder) Run(ctx context.Context, tx Tx) (total Cents, err error) {
+func (n NewOrder) Run(ctx context.Context, tx workload.Tx) (total Cents, err error) {
 	warehouse, err := get[Warehouse](ctx, tx, warehouseKey(n.Customer.Warehouse))
 	if err != nil {
 		return 0, err
@@ -94,7 +88,7 @@ func (n NewOrder) Run(ctx context.Context, tx Tx) (total Cents, err error) {
 }
 
 // order adds a line to an order, and takes the item from the stock.
-func (n NewOrder) order(ctx context.Context, tx Tx, o OrderID, line int, w Wanted) (Cents, error) {
+func (n NewOrder) order(ctx context.Context, tx workload.Tx, o OrderID, line int, w Wanted) (Cents, error) {
 	value, ok, err := tx.Get(ctx, itemKey(o.Warehouse, w.Item))
 	if err != nil {
 		return 0, err
@@ -135,7 +129,7 @@ type Buyer struct {
 
 // find returns the customer. The key of the name says who has it; so what is read next depends on
 // what was read.
-func (b Buyer) find(ctx context.Context, tx Tx) (CustomerID, error) {
+func (b Buyer) find(ctx context.Context, tx workload.Tx) (CustomerID, error) {
 	if b.Last == "" {
 		return b.CustomerID, nil
 	}
@@ -159,7 +153,7 @@ type Pay struct {
 }
 
 // Run makes the transaction, and returns who has paid.
-func (p Pay) Run(ctx context.Context, tx Tx) (CustomerID, error) {
+func (p Pay) Run(ctx context.Context, tx workload.Tx) (CustomerID, error) {
 	warehouse, err := get[Warehouse](ctx, tx, warehouseKey(p.District.Warehouse))
 	if err != nil {
 		return CustomerID{}, err
@@ -207,7 +201,7 @@ type OrderStatus struct{ Buyer Buyer }
 
 // Run makes the transaction, and returns the order's lines. There are none if the customer has
 // never ordered.
-func (s OrderStatus) Run(ctx context.Context, tx Tx) (lines []Line, err error) {
+func (s OrderStatus) Run(ctx context.Context, tx workload.Tx) (lines []Line, err error) {
 	c, err := s.Buyer.find(ctx, tx)
 	if err != nil {
 		return nil, err
@@ -245,7 +239,7 @@ type Delivery struct {
 
 // Run makes the transaction, and returns how many orders it delivers: districts without any are
 // left out.
-func (d Delivery) Run(ctx context.Context, tx Tx) (orders int, err error) {
+func (d Delivery) Run(ctx context.Context, tx workload.Tx) (orders int, err error) {
 	for i := range Districts {
 		delivered, err := d.deliver(ctx, tx, DistrictID{d.Warehouse, i + 1})
 		if err != nil {
@@ -258,7 +252,7 @@ func (d Delivery) Run(ctx context.Context, tx Tx) (orders int, err error) {
 	return orders, nil
 }
 
-func (d Delivery) deliver(ctx context.Context, tx Tx, id DistrictID) (bool, error) {
+func (d Delivery) deliver(ctx context.Context, tx workload.Tx, id DistrictID) (bool, error) {
 	next, err := get[Next](ctx, tx, deliverKey(id))
 	if err != nil {
 		return false, err
@@ -299,7 +293,7 @@ type StockLevel struct {
 }
 
 // Run makes the transaction, and returns how many items there are less of than the threshold.
-func (s StockLevel) Run(ctx context.Context, tx Tx) (short int, err error) {
+func (s StockLevel) Run(ctx context.Context, tx workload.Tx) (short int, err error) {
 	const last = 20
 	district, err := get[District](ctx, tx, districtKey(s.District))
 	if err != nil {

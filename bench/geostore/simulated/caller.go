@@ -1,6 +1,7 @@
 package simulated
 
 import (
+	"context"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -19,26 +20,28 @@ type population struct {
 	*storesim.Nodes
 	clients []*caller
 	byID    map[protocol.ID]*caller
-	// value is what a transaction writes to a key that held something, if it has read it.
-	value func(key store.Key, was store.Value) []byte
+	// value is what transactions of a workload write: see workload.Txn.Run.
+	value func(was []byte) []byte
 	// ended is told of each transaction.
 	ended func(*caller, result)
 }
 
 // A result is what became of a transaction.
 type result struct {
-	ops     []workload.Op
-	began   time.Duration
-	took    time.Duration
-	verdict store.Verdict
-	fast    bool // it was committed by the protocol's fast path
-	read    map[store.Key]store.Value
+	ops      []workload.Op
+	began    time.Duration
+	took     time.Duration
+	verdict  store.Verdict
+	fast     bool           // it was committed by the protocol's fast path
+	priority store.Priority // of an aborted one: for the next attempt
+	read     map[store.Key]store.Value
+	// err is what the program ended with. It has written nothing then, in place of writes.
+	err    error
+	writes []store.Write
 }
 
-// wrote reports whether the transaction is one that writes.
-func (r result) wrote() bool {
-	return slices.ContainsFunc(r.ops, func(o workload.Op) bool { return o.Write })
-}
+// wrote reports whether the transaction is one of a workload that writes.
+func (r result) wrote() bool { return !workload.Txn{Ops: r.ops}.ReadOnly() }
 
 // A setting says which store there is, and who uses it.
 type setting struct {
@@ -95,6 +98,15 @@ func populate(s setting) (*population, error) {
 	return p, p.Settle()
 }
 
+// close ends the programs of transactions that are under way.
+func (p *population) close() {
+	for _, c := range p.clients {
+		if c.running != nil {
+			c.running.stop()
+		}
+	}
+}
+
 // codecChance is how many messages travel as bytes: it costs more time than all else.
 const codecChance = 1e-3
 
@@ -116,49 +128,67 @@ type caller struct {
 	random *rand.Rand
 	then   func(result) // of the transaction that is under way; nil: there is none
 
-	ops    []workload.Op
-	began  time.Duration
-	keys   []store.Key // that it reads, in ascending order
-	read   map[store.Key]store.Value
-	asked  map[uint64]store.Key // reads without an answer yet
-	ref    uint64
-	unsure bool // an answer does not settle what the key holds
+	program program
+	began   time.Duration
+	keys    []store.Key // that it has declared to read, in ascending order
+	read    map[store.Key]store.Value
+	viewing bool                 // what was declared is of one time
+	sure    map[store.Key]bool   // of that time, or without it: what the key holds is settled
+	asked   map[uint64]store.Key // reads without an answer yet
+	ref     uint64
+	begun   uint64     // the Ref of the Declare that has begun what is prepared; 0: nothing is
+	running *coroutine // nil: what was declared is not there yet
 }
 
-// makes makes a transaction whose keys are all known from the start, as clients in mode grpc of
-// package store/client do.
-func (c *caller) makes(ops []workload.Op, then func(result)) {
-	c.ops, c.then, c.began, c.unsure = ops, then, c.all.Now(), false
-	c.read, c.asked = map[store.Key]store.Value{}, map[uint64]store.Key{}
-	var writes []store.Key
-	c.keys = nil
-	for _, o := range ops {
-		key := store.Key(workload.Name(o.Key))
-		if o.Read {
-			c.keys = append(c.keys, key)
-		}
-		if o.Write {
-			writes = append(writes, key)
-		}
+// makes makes a transaction of a workload, which declares all its keys.
+func (c *caller) makes(t workload.Txn, then func(result)) {
+	reads, writes := t.Keys()
+	c.runs(program{ops: t.Ops, reads: reads, writes: writes, code: func(ctx context.Context, tx workload.Tx) error {
+		return t.Run(ctx, tx, c.all.value)
+	}}, then)
+}
+
+// runs makes a transaction by its program, as clients in mode grpc of package store/client do: what
+// is declared is asked for at once, and other keys when the program comes to them. Who tries again
+// declares nothing.
+func (c *caller) runs(p program, then func(result)) {
+	c.program, c.then, c.began = p, then, c.all.Now()
+	c.keys, c.begun, c.viewing, c.running = nil, 0, false, nil
+	c.read, c.sure, c.asked = map[store.Key]store.Value{}, map[store.Key]bool{}, map[uint64]store.Key{}
+	if !p.priority.IsZero() {
+		c.resume()
+		return
 	}
-	slices.Sort(c.keys)
-	slices.Sort(writes)
-	p := c.all.Protocol
-	if p.Declares && (len(writes) > 0 || p.Clocked) {
+	c.keys = sorted(p.reads)
+	writes, can := sorted(p.writes), c.all.Protocol
+	if can.Declares && (len(writes) > 0 || can.Clocked && len(c.keys) > 0) {
 		c.ref++
 		c.all.Deliver(c.id, store.Declare{Ref: c.ref, Reads: c.keys, Writes: writes})
 		return
 	}
-	for _, k := range c.keys {
+	if c.ask(c.keys...); len(c.keys) == 0 {
+		c.resume()
+	}
+}
+
+// sorted returns keys in ascending order.
+func sorted(names []string) (keys []store.Key) {
+	for _, n := range names {
+		keys = append(keys, store.Key(n))
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// ask reads keys.
+func (c *caller) ask(keys ...store.Key) {
+	for _, k := range keys {
 		c.ref++
 		c.asked[c.ref] = k
 	}
-	first := c.ref - uint64(len(c.keys)) + 1
-	for i, k := range c.keys {
-		c.all.Deliver(c.id, store.Get{Ref: first + uint64(i), Key: k})
-	}
-	if len(c.keys) == 0 {
-		c.commit(0)
+	first := c.ref - uint64(len(keys)) + 1
+	for i, k := range keys {
+		c.all.Deliver(c.id, store.Get{Ref: first + uint64(i), Key: k, Priority: c.program.priority})
 	}
 }
 
@@ -175,24 +205,26 @@ func (c *caller) receive(msg store.Message) {
 		c.got(m)
 	case store.Done:
 		if m.Ref == c.ref {
-			c.end(m.Outcome.Verdict, m.Outcome.Fast)
+			c.end(result{verdict: m.Outcome.Verdict, fast: m.Outcome.Fast, priority: m.Txn.Priority})
 		}
 	}
 }
 
+// declared takes what the declared keys hold, but for values that are too large to come with it.
 func (c *caller) declared(m store.Declared) {
 	if !m.OK {
-		c.end(store.Unknown, false)
+		c.end(result{verdict: store.Unknown})
 		return
+	}
+	if c.viewing = len(c.program.writes) == 0; !c.viewing {
+		c.begun = m.Ref
 	}
 	for i, k := range c.keys {
-		c.read[k] = m.Values[i].Value
+		if !m.Values[i].Large {
+			c.read[k], c.sure[k] = m.Values[i].Value, c.viewing
+		}
 	}
-	if c.readsOnly() {
-		c.end(store.Committed, false)
-		return
-	}
-	c.commit(m.Ref)
+	c.resume()
 }
 
 func (c *caller) got(m store.Got) {
@@ -202,45 +234,66 @@ func (c *caller) got(m store.Got) {
 	}
 	delete(c.asked, m.Ref)
 	if !m.OK {
-		c.end(store.Unknown, false)
+		c.end(result{verdict: store.Unknown})
 		return
 	}
-	c.read[key], c.unsure = m.Value, c.unsure || !m.Settled
-	switch {
-	case len(c.asked) > 0:
-	case c.readsOnly() && len(c.keys) == 1 && !c.unsure:
-		c.end(store.Committed, false)
-	default:
-		c.commit(0)
+	c.read[key], c.sure[key] = m.Value, m.Settled && !c.viewing
+	if len(c.asked) == 0 {
+		c.resume()
 	}
+}
+
+// resume has the program go on until it comes to a key that is not known, or to its end.
+func (c *caller) resume() {
+	if c.running == nil {
+		c.running = start(c.program.code, c.read)
+	}
+	if key, more := c.running.next(); more {
+		c.ask(key)
+		return
+	}
+	c.commit()
 }
 
 // busy reports whether a transaction is under way.
 func (c *caller) busy() bool { return c.then != nil }
 
-func (c *caller) readsOnly() bool { return !result{ops: c.ops}.wrote() }
-
-// commit commits what the transaction has read and writes, which has begun as what was declared if
-// begun is not 0.
-func (c *caller) commit(begun uint64) {
-	var b store.Buffer
-	for _, k := range c.keys {
-		b.Saw(k, c.read[k])
+// commit commits what the program has read and writes, unless there is nothing to say about it. Who
+// has failed writes nothing; that it failed has to stand on what it read.
+func (c *caller) commit() {
+	reads, writes := c.running.buffer.Accesses()
+	if c.running.err != nil {
+		writes = nil
 	}
-	for _, o := range c.ops {
-		if key := store.Key(workload.Name(o.Key)); o.Write {
-			b.Put(key, c.all.value(key, c.read[key]))
-		}
+	if len(writes) == 0 && c.known(reads) {
+		c.end(result{verdict: store.Committed})
+		return
 	}
-	reads, writes := b.Accesses()
+	begun := c.begun
+	c.begun = 0
 	c.ref++
-	c.all.Deliver(c.id, store.Submit{Ref: c.ref, Reads: reads, Writes: writes, Begun: begun})
+	c.all.Deliver(c.id, store.Submit{Ref: c.ref, Priority: c.program.priority, Reads: reads, Writes: writes, Begun: begun})
 }
 
-func (c *caller) end(v store.Verdict, fast bool) {
-	r := result{ops: c.ops, began: c.began, took: c.all.Now() - c.began, verdict: v, fast: fast, read: c.read}
+// known reports whether reads need no validation: they are of one time, or there is one at most.
+func (c *caller) known(reads []store.Read) bool {
+	return (c.viewing || len(reads) <= 1) &&
+		!slices.ContainsFunc(reads, func(r store.Read) bool { return !c.sure[r.Key] })
+}
+
+// end ends the transaction, and tells what became of it.
+func (c *caller) end(r result) {
+	r.ops, r.began, r.took, r.read = c.program.ops, c.began, c.all.Now()-c.began, c.read
+	if c.running != nil {
+		r.err = c.running.err
+		_, r.writes = c.running.buffer.Accesses()
+		c.running.stop()
+	}
+	if c.begun != 0 {
+		c.all.Deliver(c.id, store.Abandon{Ref: c.begun})
+	}
 	then := c.then
-	c.then, c.asked = nil, nil
+	c.then, c.asked, c.running = nil, nil, nil
 	c.all.ended(c, r)
 	then(r)
 }
@@ -253,7 +306,7 @@ func (c *caller) paced(w workload.Workload, every time.Duration, more func() boo
 		return
 	}
 	began := c.all.Now()
-	c.makes(w.Next(c.random).Ops, func(result) {
+	c.makes(w.Next(c.random), func(result) {
 		c.all.At(max(began+every, c.all.Now()), func() { c.paced(w, every, more) })
 	})
 }

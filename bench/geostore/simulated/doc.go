@@ -1,7 +1,7 @@
 // Package simulated holds experiments on the geo-replicated store whose nodes run in the simulator:
 // there a node may take a time for each call, be given more than it can do, or be killed by itself.
-// Clients make transactions as those of package geostore do, but without gRPC and without the
-// engine: they wait for what they read.
+// Clients make transactions by the same programs as those of package geostore do, but without gRPC
+// and without the engine: a program is a coroutine, and waits for what it reads.
 package simulated
 
 import "github.com/foresay/foresay/bench"

@@ -104,15 +104,15 @@ func (w counting) Next(r *rand.Rand) workload.Txn {
 }
 
 // count returns the number that a key holds, of how many transactions have written it.
-func count(v store.Value) uint64 {
-	if len(v.Bytes) < 8 {
+func count(value []byte) uint64 {
+	if len(value) < 8 {
 		return 0
 	}
-	return binary.BigEndian.Uint64(v.Bytes)
+	return binary.BigEndian.Uint64(value)
 }
 
 // counted returns the value that counts one more.
-func counted(_ store.Key, was store.Value) []byte {
+func counted(was []byte) []byte {
 	return binary.BigEndian.AppendUint64(make([]byte, 0, valueBytes), count(was)+1)[:valueBytes]
 }
 
@@ -182,6 +182,7 @@ func (f failover) run() (*fell, error) {
 	}
 	k := &killing{population: all, fell: &fell{failover: f}, dead: map[*caller]bool{}, last: map[*caller]time.Duration{},
 		told: map[uint64]int{}, doubt: map[uint64]int{}}
+	defer all.close()
 	k.choose()
 	all.value, all.ended = counted, k.ended
 	all.begin(counting{workload.Retwis{Keys: keys}}, 0, func() bool { return !k.stopped })
@@ -356,7 +357,7 @@ func (k *killing) finish() error {
 	}
 	for _, c := range k.clients {
 		if c.busy() {
-			if each(c.ops, k.doubt); !k.dead[c] {
+			if each(c.program.ops, k.doubt); !k.dead[c] {
 				k.blocked++
 			}
 		}
@@ -393,11 +394,11 @@ func (k *killing) readBack(by []*caller) error {
 		}
 		part := parts[0]
 		parts = parts[1:]
-		var ops []workload.Op
+		var t workload.Txn
 		for _, key := range part {
-			ops = append(ops, workload.Op{Key: key, Read: true})
+			t.Ops = append(t.Ops, workload.Op{Key: key, Read: true})
 		}
-		c.makes(ops, func(r result) {
+		c.makes(t, func(r result) {
 			if r.verdict == store.Committed {
 				open--
 				k.judge(r, part)
@@ -423,7 +424,7 @@ func (k *killing) readBack(by []*caller) error {
 // judge compares what keys hold with what their writers were told.
 func (k *killing) judge(r result, keys []uint64) {
 	for _, key := range keys {
-		holds, told := int(count(r.read[store.Key(workload.Name(key))])), k.told[key]
+		holds, told := int(count(r.read[store.Key(workload.Name(key))].Bytes)), k.told[key]
 		k.acknowledged += told
 		k.lost += max(told-holds, 0)
 		if most := told + k.doubt[key]; holds > most {

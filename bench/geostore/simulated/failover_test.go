@@ -54,7 +54,7 @@ func TestLossIsSeen(t *testing.T) {
 	holds := func(n uint64) result {
 		v := store.Value{}
 		for range n {
-			v.Bytes = counted("", v)
+			v.Bytes = counted(v.Bytes)
 		}
 		return result{read: map[store.Key]store.Value{store.Key(workload.Name(7)): v}}
 	}
@@ -73,7 +73,7 @@ func TestTooManyWritesAreAnError(t *testing.T) {
 		t.Fatal(err)
 	}
 	k := &killing{population: &population{Nodes: nodes}, fell: &fell{}, told: map[uint64]int{7: 1}}
-	twice := store.Value{Bytes: counted("", store.Value{Bytes: counted("", store.Value{})})}
+	twice := store.Value{Bytes: counted(counted(nil))}
 	k.judge(result{read: map[store.Key]store.Value{"k7": twice}}, []uint64{7})
 	if err := k.Err(); err == nil || !strings.Contains(err.Error(), "key 7 was written 2 times") {
 		t.Error(err)

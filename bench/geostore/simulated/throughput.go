@@ -149,13 +149,14 @@ func (t target) run() (*measured, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer all.close()
 	m.roles = rolesOf(all.Layout, all.Protocol.Leads)
 	for _, id := range all.IDs() {
 		m.nodes[m.roles[id]]++
 	}
 	m.nodes[clientRole] = clientMachines * len(sites.Sites())
 	value := make([]byte, valueBytes)
-	all.value = func(store.Key, store.Value) []byte { return value }
+	all.value = func([]byte) []byte { return value }
 	all.ended = func(_ *caller, r result) {
 		switch {
 		case !m.on:
