@@ -161,8 +161,8 @@ func (f *future) withdraw(v any) {
 	}
 }
 
-// settle closes the future; set has filled in the result. It must not lock a task: who has locked one
-// may ask what became of a future.
+// settle closes the future; set has filled in the result. It must not lock a task: who has locked
+// one may ask what became of a future.
 func (f *future) settle(set func()) bool {
 	f.mu.Lock()
 	if f.settled {

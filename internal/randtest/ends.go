@@ -94,6 +94,7 @@ func (g *generator) addEnding(steps []*step, repeated bool) []*step {
 
 // end carries out such a step.
 func (x *execution) end(ctx context.Context, at string, s *step, digest string) (string, error) {
+	x.w.oracle.computes(x.w.plain, s.pause)
 	e := &ender{x: x, at: at, s: s}
 	switch s.ends {
 	case endLimit:

@@ -7,10 +7,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	planting "github.com/foresay/foresay/internal/plant"
 	"github.com/foresay/foresay/internal/plant/treebugs"
 	"github.com/foresay/foresay/internal/race"
+	"github.com/foresay/foresay/report"
 )
 
 // TestStuckTasksAreFoundOut: with a rule taken away that keeps tasks from being
@@ -55,5 +57,30 @@ func TestStuckTasksAreFoundOut(t *testing.T) {
 		if (err != nil) != tt.fails || !strings.Contains(string(out), tt.says) {
 			t.Errorf("%s without %q: %v, want a failure: %v, and %q\n%.3000s", tt.test, tt.without, err, tt.fails, tt.says, out)
 		}
+	}
+}
+
+// TestLateIsNoticed checks that a program which takes long is, whatever its seed decides: one that
+// shares a context, or ends one, or orders its calls, too.
+func TestLateIsNoticed(t *testing.T) {
+	for name, tt := range map[string]struct {
+		replays int
+		took    time.Duration
+		late    bool
+	}{
+		"in time":                   {0, 2500 * time.Millisecond, false},
+		"late":                      {0, 2501 * time.Millisecond, true},
+		"in time, with two replays": {2, 4500 * time.Millisecond, false},
+		"late in spite of a replay": {1, 4500 * time.Millisecond, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := newOracle()
+			o.computes(true, time.Second)
+			v := &verdict{sc: &Scenario{}, want: &outcome{took: time.Second}, got: &outcome{took: tt.took}}
+			v.got.reports = []*report.Report{{Runs: make([]report.Run, 1+tt.replays)}}
+			if v.late(o); (len(v.list) > 0) != tt.late {
+				t.Errorf("what is wrong: %q", v.list)
+			}
+		})
 	}
 }
