@@ -189,3 +189,15 @@ func (h *Host) begin() error {
 	}
 	return nil
 }
+
+// Stats returns the present figures.
+func (h *Host) Stats() Stats {
+	h.mu.Lock()
+	nodes := h.nodes
+	h.mu.Unlock()
+	s := Stats{Network: h.transport.Stats()}
+	for _, m := range nodes {
+		s.Nodes = append(s.Nodes, m.Stats())
+	}
+	return s
+}

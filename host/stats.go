@@ -121,15 +121,3 @@ func (n *Node[M]) Stats() NodeStats {
 	s.Dropped, s.Malformed = n.inbox.dropped, n.stats.malformed.Load()
 	return s
 }
-
-// Stats returns the present figures.
-func (h *Host) Stats() Stats {
-	h.mu.Lock()
-	nodes := h.nodes
-	h.mu.Unlock()
-	s := Stats{Network: h.transport.Stats()}
-	for _, m := range nodes {
-		s.Nodes = append(s.Nodes, m.Stats())
-	}
-	return s
-}

@@ -32,15 +32,3 @@ func (a Ack) String() string {
 	}
 	return fmt.Sprintf("ack %d", uint8(a))
 }
-
-// Awaits returns the kind of acknowledgement that a call waits for: what it asks for, or else its
-// kind's.
-func (c Call) Awaits() Ack {
-	switch {
-	case c.Kind != Propose:
-		return AckExecuted
-	case c.Ack == AckDefault:
-		return AckOrdered
-	}
-	return c.Ack
-}

@@ -64,6 +64,18 @@ type Call struct {
 	Patience time.Duration
 }
 
+// Awaits returns the kind of acknowledgement that a call waits for: what it asks for, or else its
+// kind's.
+func (c Call) Awaits() Ack {
+	switch {
+	case c.Kind != Propose:
+		return AckExecuted
+	case c.Ack == AckDefault:
+		return AckOrdered
+	}
+	return c.Ack
+}
+
 // A Cancel goes from an application to its client node: it does not wait for the call any more, and
 // gets a Done with Unknown, unless one is on its way, or with Rejected if the call was not sent to
 // anybody. A command that was sent may still be executed, once.

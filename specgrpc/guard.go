@@ -91,20 +91,6 @@ func inGo(name string) string {
 	return b.String()
 }
 
-// watched returns an interceptor that notes that it was called, as long as that matters.
-func (m *serverMethod) watched(interceptor grpc.UnaryServerInterceptor) grpc.UnaryServerInterceptor {
-	if m.obeys.Load() {
-		return interceptor
-	}
-	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-		m.obeys.Store(true)
-		if interceptor == nil {
-			return handler(ctx, req)
-		}
-		return interceptor(ctx, req, info, handler)
-	}
-}
-
 // asking is a call of a method that is a probe.
 func asking(fullMethod string) *http.Request {
 	r := &http.Request{

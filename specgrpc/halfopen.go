@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"google.golang.org/grpc/connectivity"
+
+	"github.com/foresay/foresay/driver"
 )
 
 // patience is how long a call may wait for a stream on a ready connection on
@@ -304,6 +306,31 @@ func (h *halfOpen) spare(s *specStream) {
 	if h.leaving == s {
 		h.leaving = nil
 	}
+}
+
+// enter waits until there is room for a speculative stream, or the caller's word
+// is given. It returns what was lacking if it is given first.
+func (h *halfOpen) enter(a *driver.Attempt, keeps bool) lack {
+	p, why := h.room.enter(keeps)
+	if p == nil {
+		a.Limited(why.by)
+		return why
+	}
+	if p.done != nil {
+		if why.most > 0 {
+			a.Limited(why.by)
+		}
+		a.OnResolve(func(bool) { h.room.leave(p) })
+		<-p.done
+		if why.most == 0 && p.why.most > 0 { // it has become known that it was a limit
+			a.Limited(p.why.by)
+		}
+		if !p.admitted {
+			return p.why
+		}
+		a.Begin()
+	}
+	return lack{}
 }
 
 // relieve watches a call that needs a stream now: from patience on, as long as

@@ -27,13 +27,6 @@ func (x *exchange) unsent(err error) (bool, string, error) {
 	return false, fmt.Sprintf("its stream cannot be opened: %v", err), nil
 }
 
-// gaveUp returns why the client itself gave the stream up, if it did.
-func (s *specStream) gaveUp() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.why
-}
-
 // violation ends an exchange with a peer that breaks the protocol.
 func (x *exchange) violation(err error) (bool, string, error) {
 	s := x.s

@@ -74,6 +74,20 @@ type serverMethod struct {
 	obeys      atomic.Bool           // its descriptor's handler is known to call its interceptor
 }
 
+// watched returns an interceptor that notes that it was called, as long as that matters.
+func (m *serverMethod) watched(interceptor grpc.UnaryServerInterceptor) grpc.UnaryServerInterceptor {
+	if m.obeys.Load() {
+		return interceptor
+	}
+	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+		m.obeys.Store(true)
+		if interceptor == nil {
+			return handler(ctx, req)
+		}
+		return interceptor(ctx, req, info, handler)
+	}
+}
+
 // RegisterService registers a service's methods and their speculative streams.
 func (r *ServiceRegistrar) RegisterService(desc *grpc.ServiceDesc, impl any) {
 	own := *desc

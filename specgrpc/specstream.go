@@ -324,3 +324,10 @@ func (s *specStream) debug(msg string, args ...any) {
 			s.id.String())...)
 	}
 }
+
+// gaveUp returns why the client itself gave the stream up, if it did.
+func (s *specStream) gaveUp() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.why
+}

@@ -5,8 +5,6 @@ import (
 	"math"
 	"time"
 
-	"github.com/foresay/foresay/driver"
-
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -103,31 +101,6 @@ func responseLimit(opts []grpc.CallOption) (limit *int) {
 }
 
 func clamp(n int) uint32 { return uint32(min(max(n, 0), math.MaxUint32)) }
-
-// enter waits until there is room for a speculative stream, or the caller's word
-// is given. It returns what was lacking if it is given first.
-func (h *halfOpen) enter(a *driver.Attempt, keeps bool) lack {
-	p, why := h.room.enter(keeps)
-	if p == nil {
-		a.Limited(why.by)
-		return why
-	}
-	if p.done != nil {
-		if why.most > 0 {
-			a.Limited(why.by)
-		}
-		a.OnResolve(func(bool) { h.room.leave(p) })
-		<-p.done
-		if why.most == 0 && p.why.most > 0 { // it has become known that it was a limit
-			a.Limited(p.why.by)
-		}
-		if !p.admitted {
-			return p.why
-		}
-		a.Begin()
-	}
-	return lack{}
-}
 
 func (x *exchange) run(
 	ctx context.Context, cc *grpc.ClientConn, opts []grpc.CallOption, payload []byte, reply proto.Message,

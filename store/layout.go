@@ -248,3 +248,28 @@ func (l Layout) ValidShards(shards []uint32) bool {
 	}
 	return true
 }
+
+// Coordinated returns the layout with shards without keys for these groups, which are as
+// Coordinating has them. id names the server of one of them at a site.
+func (l Layout) Coordinated(groups [][]int, id func(site, group int) protocol.ID) Layout {
+	shards := len(l.Sites[0].Shards)
+	first := make([]int, 0, shards+len(groups))
+	for k := range shards {
+		first = append(first, l.FirstOf(k))
+	}
+	sites := slices.Clone(l.Sites)
+	for i := range sites {
+		sites[i].Shards = slices.Clone(sites[i].Shards)
+		for j, group := range groups {
+			server := noServer
+			if slices.Contains(group, i) {
+				server = id(i, j)
+			}
+			sites[i].Shards = append(sites[i].Shards, server)
+		}
+	}
+	for _, group := range groups {
+		first = append(first, group[0])
+	}
+	return Layout{Sites: sites, First: first, Keyless: l.Keyless + len(groups)}
+}

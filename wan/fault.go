@@ -2,6 +2,7 @@ package wan
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -70,6 +71,30 @@ func (f Fault) String() string {
 		what = []string{"nothing"}
 	}
 	return b.String() + ": " + strings.Join(what, ", ")
+}
+
+// draw chooses what the fault is, and where.
+func (f *Fault) draw(rnd *rand.Rand, m Matrix) {
+	sites := slices.Clone(m.sites)
+	rnd.Shuffle(len(sites), func(i, j int) { sites[i], sites[j] = sites[j], sites[i] })
+	few := 1 + rnd.IntN((len(sites)+1)/2)
+	one, other := sites[:1], sites[1:2]
+	switch rnd.IntN(7) {
+	case 0:
+		f.Paths, f.Down = Between(sites[:few], sites[few:]), true
+	case 1:
+		f.Paths, f.Down = Toward(sites[:few], sites[few:]), true
+	case 2:
+		f.Paths, f.Down = Between(one, other), true
+	case 3:
+		f.Paths, f.Delay = Toward(one, other), draw(rnd, 100*time.Millisecond)
+	case 4:
+		f.Paths, f.BytesPerSecond = Between(one, other), 1<<(12+rnd.IntN(8))
+	case 5:
+		f.Paths, f.Jitter = Between(one, m.sites), draw(rnd, 50*time.Millisecond)
+	case 6:
+		f.Paths, f.Loss = Between(one, m.sites), 0.3*rnd.Float64()
+	}
 }
 
 // Link returns what a link is at a time.

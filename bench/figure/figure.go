@@ -10,13 +10,14 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/foresay/foresay/bench/table"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/foresay/foresay/bench/table"
 )
 
 // A Spec says how rows become a picture.
@@ -85,6 +86,9 @@ type line struct {
 	name   string
 	points plotter.XYs // by x, or in the order of the rows if x is measured
 }
+
+// end is the line's last point.
+func (l line) end() struct{ X, Y float64 } { return l.points[len(l.points)-1] }
 
 // lines returns the figure's series in the order in which the rows have them, and the
 // names of the places on an axis that has no numbers.

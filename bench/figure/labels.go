@@ -22,9 +22,6 @@ func (f Spec) labels(lines []line, marked bool) []line {
 	return lines
 }
 
-// end is the line's last point.
-func (l line) end() struct{ X, Y float64 } { return l.points[len(l.points)-1] }
-
 // drawLabels names the lines beside the plot, at the heights at which they end, or as near as they
 // can be without running into each other. It returns false if they have no room.
 func drawLabels(c draw.Canvas, p *plot.Plot, area draw.Canvas, lines []line, text draw.TextStyle) bool {

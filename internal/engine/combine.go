@@ -12,6 +12,15 @@ import (
 	"github.com/foresay/foresay/internal/usercode"
 )
 
+// Any and Quorum go by the members that come first, and which do is chance. Plain code would live
+// with that; a task whose code runs again must not come to something else, as calls are under way
+// with what the earlier run has made of its members. So a run notes on which members it rested
+// (choice), and later runs wait for the same ones, unless that run stood on a wrong guess there.
+//
+// A member counts only when it stands on no guess of its own: plain code goes by the answers that
+// are there by then. Nobody waits for that, since what it has come to is passed on as a prediction
+// meanwhile.
+
 // ErrNoQuorum is foresay.ErrNoQuorum.
 var ErrNoQuorum = errors.New("foresay: no quorum")
 

@@ -9,6 +9,15 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
+// A command goes to all replicas, for a slot at about the time at which it will have come to enough
+// of them (cast), or to one that proposes it in a track of its own (submit); client.choose says
+// which is quicker. Either way it says which answers its session needs no more, and what those were
+// for is not executed afterwards. So its slot must be above theirs, although slots are times and
+// the ways are different ones: that is what After is for.
+//
+// A second attempt never casts. The first one's slot may still be decided, and the time for which
+// it was predicted is over; what an owner's track decides rests on no prediction.
+
 // flush sends what is queued.
 func (c *client) flush(env *protocol.Env[smr.Message]) {
 	launched, reads := c.Launch(env.Now)

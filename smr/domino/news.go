@@ -110,12 +110,6 @@ func (r *replica) onNews(env *protocol.Env[smr.Message], p *peer, m news) {
 	r.onAccepted(env, p, m)
 }
 
-// claim takes claims that are known not to lack anything.
-func (p *peer) claim(c claims) {
-	p.claims.Closed, p.claims.Skipped = max(p.claims.Closed, c.Closed), max(p.claims.Skipped, c.Skipped)
-	p.claims.Count = max(p.claims.Count, min(c.Count, p.have))
-}
-
 // tickStreams sends again what members have not said that they have.
 func (r *replica) tickStreams() {
 	for _, id := range r.group {

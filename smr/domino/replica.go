@@ -82,6 +82,12 @@ type peer struct {
 	told uint64 // the last one of it that was ever sent
 }
 
+// claim takes claims that are known not to lack anything.
+func (p *peer) claim(c claims) {
+	p.claims.Closed, p.claims.Skipped = max(p.claims.Closed, c.Closed), max(p.claims.Skipped, c.Skipped)
+	p.claims.Count = max(p.claims.Count, min(c.Count, p.have))
+}
+
 // The timers of a replica.
 type (
 	tickTimer     struct{}

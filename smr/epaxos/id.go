@@ -40,6 +40,9 @@ func (d deps) join(o deps) {
 
 func (d deps) clone() deps { return slices.Clone(d) }
 
+// has reports whether an instance is among them.
+func (d deps) has(o *instance) bool { return o.row < len(d) && o.id.Index <= d[o.row] }
+
 // slowQuorum is how many of n replicas have to accept.
 func slowQuorum(n int) int { return quorum.Majority(n) }
 

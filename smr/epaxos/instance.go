@@ -48,9 +48,6 @@ func (i *instance) decided() bool { return i.phase == phaseCommitted && !i.settl
 // nothing.
 func (i *instance) known() bool { return i.cmd != nil || i.phase == phaseCommitted }
 
-// has reports whether an instance is among them.
-func (d deps) has(o *instance) bool { return o.row < len(d) && o.id.Index <= d[o.row] }
-
 // agrees reports whether the replica agreed with what was proposed, at once.
 //
 // An acceptor that added a dependency did not agree, though it pre-accepted: the fast path decides

@@ -9,6 +9,15 @@ import (
 	"github.com/foresay/foresay/smr/kit"
 )
 
+// Acceptors give slots to commands without asking each other, so slots are decided in any order,
+// and one in which two commands collided holds up all that are decided above it. Execution goes
+// through them without a gap; what is above waits in cells.
+//
+// Votes and promises outlive what is cut here: a slot that is executed and in a snapshot needs no
+// vote any more, a promise is written again with each cut. A change of the members is in a snapshot
+// before this replica votes above it. A vote counts in a generation, and after a crash the replica
+// must not cast one as a member of a group that is no more.
+
 // execute applies what is decided, in the order of the slots.
 func (r *replica) execute(env *protocol.Env[smr.Message]) {
 	before := r.State.Applied()

@@ -48,6 +48,8 @@ type Pending struct {
 	told  bool          // its Done was sent, as its position is fixed; it stays until it is executed
 }
 
+func (p *Pending) wantsEarly() bool { return p.Awaits() == smr.AckDurable }
+
 // TickTimer is a client's timer of each half a round trip while there are calls, or no session.
 type TickTimer struct{}
 

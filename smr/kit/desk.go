@@ -48,6 +48,19 @@ type outbox struct {
 	Replies
 }
 
+// send sends answers to commands, in as many messages as it takes.
+func (o outbox) send(env *protocol.Env[smr.Message]) {
+	first, size := 0, 0
+	for i, item := range o.Items {
+		n := entryRoom + len(item.Result)
+		if size += n; size > MessageBytes && i > first {
+			env.SendAhead(o.to, Replies{Session: o.Session, Items: o.Items[first:i]})
+			first, size = i, n
+		}
+	}
+	env.SendAhead(o.to, Replies{Session: o.Session, Items: o.Items[first:]})
+}
+
 // NewDesk returns the desk of a replica, which knows who waits to be added by its admission. The
 // configuration has its defaults.
 func NewDesk(cfg smr.ReplicaConfig, state *State, known *Admission) *Desk {

@@ -65,8 +65,6 @@ func (c *Client) OnEarly(env *protocol.Env[smr.Message], from protocol.ID, m Ear
 	}
 }
 
-func (p *Pending) wantsEarly() bool { return p.Awaits() == smr.AckDurable }
-
 // Waits reports whether somebody waits at this desk for what becomes of an entry. Protocols in
 // which each replica has a desk ask it before Applied.
 func (d *Desk) Waits(e Entry) bool {

@@ -64,6 +64,3 @@ func (d *Desk) Change(
 	}
 	return d.TakeChange(env, from, req, entries)
 }
-
-// NotYet answers a request for a change that cannot be made now.
-func (m ChangeRequest) NotYet(reason string) NotYet { return NotYet{m.Session, m.Seq, reason} }

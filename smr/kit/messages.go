@@ -94,3 +94,6 @@ type (
 		Reason  string
 	}
 )
+
+// NotYet answers a request for a change that cannot be made now.
+func (m ChangeRequest) NotYet(reason string) NotYet { return NotYet{m.Session, m.Seq, reason} }

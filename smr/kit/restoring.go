@@ -11,6 +11,12 @@ import (
 	"github.com/foresay/foresay/smr"
 )
 
+// A snapshot may be larger than what is free of the memory, and comes in pieces of any size: from
+// the disk, or from another replica. So it is read as it comes, by stages that keep what is cut in
+// two by the end of a piece, and the machine's bytes go on to the machine at once. That they are
+// good is known only at the end of a part, by its checksum: until then the machine restores them
+// beside its state, which stays as it is and goes on being used (smr.Restoration.Become).
+
 // restoring begins to restore something beside the machine's state.
 func restoring(machine smr.StateMachine) smr.Restoration {
 	if m, ok := machine.(smr.Restorer); ok {

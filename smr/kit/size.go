@@ -68,16 +68,3 @@ func SendReads(env *protocol.Env[smr.Message], to protocol.ID, items []ReadReply
 		env.SendAhead(to, ReadReplies{Items: items[first:]})
 	}
 }
-
-// send sends answers to commands, in as many messages as it takes.
-func (o outbox) send(env *protocol.Env[smr.Message]) {
-	first, size := 0, 0
-	for i, item := range o.Items {
-		n := entryRoom + len(item.Result)
-		if size += n; size > MessageBytes && i > first {
-			env.SendAhead(o.to, Replies{Session: o.Session, Items: o.Items[first:i]})
-			first, size = i, n
-		}
-	}
-	env.SendAhead(o.to, Replies{Session: o.Session, Items: o.Items[first:]})
-}

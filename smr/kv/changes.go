@@ -26,9 +26,6 @@ type changes struct {
 	early               uint64
 }
 
-// sizeBytes is what a change counts for.
-func (i *Item) sizeBytes() int { return len(i.Key) + len(i.Value) }
-
 func (c *changes) add(i Item) {
 	if c.newest == nil {
 		c.newest = map[string]uint64{}

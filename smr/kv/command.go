@@ -147,6 +147,9 @@ type Item struct {
 	Deleted bool    // among changes: the key was removed
 }
 
+// sizeBytes is what a change counts for.
+func (i *Item) sizeBytes() int { return len(i.Key) + len(i.Value) }
+
 // Result is what a command or query gives.
 type Result struct {
 	Status Status
@@ -174,3 +177,6 @@ func (r Result) Err() error {
 	}
 	return nil
 }
+
+// Usage returns what a result of SetQuota or GetUsage has.
+func (r Result) Usage() (Usage, error) { return usageLayout.Decode(r.Value) }

@@ -29,9 +29,6 @@ func (s *Store) Usage() Usage {
 	return Usage{Bytes: uint64(s.bytes), Keys: uint64(s.items.Len()), Quota: s.quota}
 }
 
-// Usage returns what a result of SetQuota or GetUsage has.
-func (r Result) Usage() (Usage, error) { return usageLayout.Decode(r.Value) }
-
 // showUsage answers with the usage. It is in the value, as results of other versions of this
 // program have no place for it.
 func (s *Store) showUsage() Result {

@@ -29,12 +29,6 @@ const (
 	maxTries     = 5 // each attempt after one that was in vain gives twice as much time, up to 2^maxTries
 )
 
-// suspects reports whether a track's leader was silent, or the execution has waited for the track,
-// for some beats. Silence alone is not enough: a leader may be heard and yet make no progress, for
-// instance because nobody can reach it, and each replica executes only as fast as the slowest
-// track.
-func (l *track) suspects(beats int) bool { return l.silent >= beats || l.blocked >= beats<<l.tries }
-
 // watch looks after the tracks that others lead, and takes back the own one. Members take turns by
 // their distance from the owner (rank): if all began at once, each would take the promises from
 // under the others.

@@ -166,6 +166,12 @@ func (l *track) items(from, to pos) ([]item, pos) {
 	return items, from + pos(n)
 }
 
+// suspects reports whether a track's leader was silent, or the execution has waited for the track,
+// for some beats. Silence alone is not enough: a leader may be heard and yet make no progress, for
+// instance because nobody can reach it, and each replica executes only as fast as the slowest
+// track.
+func (l *track) suspects(beats int) bool { return l.silent >= beats || l.blocked >= beats<<l.tries }
+
 // pack returns votes as items, as many as fit in a message, and how many that are.
 func pack(votes []vote) (items []item, n int) {
 	var page kit.Page

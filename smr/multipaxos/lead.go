@@ -35,6 +35,10 @@ type peer struct {
 	disk   kit.Incarnation // of a learner, present or past: the disk that match is about; 0 of others
 }
 
+// stranger reports whether a message is of another disk of a learner than the one whose progress is
+// known.
+func (p *peer) stranger(disk kit.Incarnation) bool { return p.disk != 0 && p.disk != disk }
+
 // becomeLeader proposes what phase 1 has found in the leader's own ballot, and then what clients
 // want. A majority has promised the ballot, so nothing more is decided in lower ones: what they may
 // have decided is among the votes found, and ends where those end (start).

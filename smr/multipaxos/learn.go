@@ -51,10 +51,6 @@ func (r *replica) upToDate(
 		p.match+smr.Slot(r.Cfg.MaxBatch) >= r.commit, ""
 }
 
-// stranger reports whether a message is of another disk of a learner than the one whose progress is
-// known.
-func (p *peer) stranger(disk kit.Incarnation) bool { return p.disk != 0 && p.disk != disk }
-
 // followers returns all that the leader sends to.
 func (l *leadership) followers() []*peer {
 	if len(l.learners) == 0 {

@@ -103,6 +103,9 @@ type (
 	}
 )
 
+// sizeBytes is what it counts for.
+func (w *waits) sizeBytes() int { return len(w.From) + len(w.To) }
+
 func statusCodec() protocol.Codec[statusMessage] {
 	return wirefmt.NewFormat("status", statusVersion,
 		wirefmt.NewKind[statusMessage](1, func(c *wirefmt.Coder, m *ask) { wirefmt.Uint(c, &m.Number) }),

@@ -85,9 +85,6 @@ type asking struct {
 	waits
 }
 
-// sizeBytes is what it counts for.
-func (w *waits) sizeBytes() int { return len(w.From) + len(w.To) }
-
 func newWatchers(groups int) *watchers {
 	return &watchers{all: map[waitID]*waiter{}, clients: map[protocol.ID]int{}, groups: make([]waitGroup, groups)}
 }

@@ -18,7 +18,9 @@ import (
 	"github.com/foresay/foresay/wan"
 )
 
-// A World is a running scenario, for scripts.
+// A World is a running scenario, for scripts. It does not stand on package smrsim, whose groups are
+// for measuring: theirs have the members that they begin with, each where it is placed, and none is
+// refused. What both have alike is in sim/deploy.
 type World struct {
 	Sim *deploy.Deployment[smr.Message]
 

@@ -13,6 +13,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
@@ -89,6 +90,8 @@ type machine struct {
 	// Conn.mu.
 	waited bool
 }
+
+func (m *machine) connected() bool { return m.conn.GetState() == connectivity.Ready }
 
 // waiter is who waits for the answer to what it gave the node.
 type waiter struct {

@@ -52,8 +52,6 @@ func (c *Conn) absent(ctx context.Context) (out []int) {
 	return out
 }
 
-func (m *machine) connected() bool { return m.conn.GetState() == connectivity.Ready }
-
 // of returns a site's machines; some may be there several times.
 func (c *Conn) of(site string) (out []*machine) {
 	for _, m := range c.machines {

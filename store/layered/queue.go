@@ -17,17 +17,6 @@ const maxQueue = 256
 // It waits for older ones too, whether they have voted or wait themselves, but for one whose key it
 // has read: if that commits, the read is out of date. DESIGN.md says why nobody waits for ever.
 
-// age is what goes before, if it is less: that of a transaction's first attempt.
-func (t *txn) age() store.Priority {
-	if t.priority.IsZero() {
-		return store.Priority{Began: t.id.Time, Client: t.id.Client}
-	}
-	return t.priority
-}
-
-// older reports whether a transaction began before another one. Attempts of the same are as old.
-func (t *txn) older(than *txn) bool { return t.age().Before(than.age()) }
-
 // byAge is the order of the queue.
 func byAge(a, b *txn) int {
 	switch {

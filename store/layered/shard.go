@@ -63,6 +63,17 @@ type txn struct {
 	awaited bool
 }
 
+// age is what goes before, if it is less: that of a transaction's first attempt.
+func (t *txn) age() store.Priority {
+	if t.priority.IsZero() {
+		return store.Priority{Began: t.id.Time, Client: t.id.Client}
+	}
+	return t.priority
+}
+
+// older reports whether a transaction began before another one. Attempts of the same are as old.
+func (t *txn) older(than *txn) bool { return t.age().Before(than.age()) }
+
 func newShard(applied func(store.Key, store.Value)) *shard {
 	return &shard{format: format(), open: map[store.TxnID]*txn{}, locks: map[store.Key]lock{}, remembers: remembered,
 		applied: applied}

@@ -117,6 +117,9 @@ func (r *record) bytes() []byte {
 	return recordLayout.Append(make([]byte, 0, recordRoom+store.TxnRoom(t)), stored{*r, state, t})
 }
 
+// vote returns what is told to others.
+func (r *record) vote() vote { return vote{ID: r.id, State: r.now(), Reason: r.reason, Hint: r.hint} }
+
 // stored is a record as it is on disk.
 type stored struct {
 	record

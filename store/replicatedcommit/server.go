@@ -11,6 +11,12 @@ import (
 	"github.com/foresay/foresay/store/kit"
 )
 
+// A server has no log, since there is no order of transactions to agree on: each is voted for by
+// itself, and those that conflict are kept apart by locks. A vote is one key, written in the batch
+// that locks, and is final. What a log would say by how far it goes is said by two numbers instead:
+// nothing unknown is voted for up to old, so that a server that forgets never votes twice; and all
+// that is known is done up to doneUpto, so that one that starts again need not ask about it.
+
 // Timers of a server.
 type (
 	resolveTimer   struct{ id store.TxnID }

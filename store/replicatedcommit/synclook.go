@@ -7,6 +7,13 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
+// A newcomer has no memory of what the server whose place it takes has voted for. Its yes could be
+// a second and other vote, so it says none while it copies; its no could contradict a decision that
+// stands on the lost yes. Copies of its shard do not tell: they may not have heard of the decision
+// yet. So it asks all shards that have a part of the transaction, at all other sites. If none of
+// them knows a decision, none that needs the lost vote can come any more: it would have to come
+// from one of them.
+
 type (
 	// look asks another shard's server what it knows of a transaction. Other than Ask it changes
 	// nothing.

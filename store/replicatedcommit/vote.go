@@ -136,9 +136,6 @@ func (s *server) tell(env *protocol.Env[message], to protocol.ID, r *record) {
 	env.Send(to, r.vote())
 }
 
-// vote returns what is told to others.
-func (r *record) vote() vote { return vote{ID: r.id, State: r.now(), Reason: r.reason, Hint: r.hint} }
-
 // onUrge hands the server's part of a transaction on to a site that has not voted, which then votes
 // on its merits, as if the client's request had come by another way. To refuse in that site's name
 // could block a transaction that nobody is against. Only a server that has voted yes does so: of a

@@ -64,12 +64,6 @@ func (s *server) answer(r *record, whole bool) answer {
 	return a
 }
 
-// forgot reports whether the server may have carried a transaction out and forgotten it.
-func (r *record) forgot() bool { return r.end != committed && r.lost || r.soft() }
-
-// soft reports whether the transaction is aborted for no more than that somebody has forgotten it.
-func (r *record) soft() bool { return r.end == aborted && r.reason == store.Old }
-
 // onAccept accepts a result, unless a coordinator of a later ballot has asked, or another view has
 // begun since the coordinator has heard the answers that it goes by.
 func (s *server) onAccept(env *protocol.Env[store.Message], from protocol.ID, m accept) {

@@ -56,6 +56,12 @@ func (r *record) holds() bool { return r.end == undecided && r.vote == prepared 
 // server.shadow.
 func (r *record) shadows() bool { return r.end == aborted && r.vote == prepared && r.has && !r.done }
 
+// forgot reports whether the server may have carried a transaction out and forgotten it.
+func (r *record) forgot() bool { return r.end != committed && r.lost || r.soft() }
+
+// soft reports whether the transaction is aborted for no more than that somebody has forgotten it.
+func (r *record) soft() bool { return r.end == aborted && r.reason == store.Old }
+
 var recordLayout = wirefmt.NewLayout("tapir: a transaction on disk", func(c *wirefmt.Coder, r *record) {
 	store.VersionFields(c, &r.id)
 	store.ShardsFields(c, &r.shards)

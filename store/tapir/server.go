@@ -13,6 +13,12 @@ import (
 	"github.com/foresay/foresay/store/kit"
 )
 
+// Operations come to each server of a group in an order of its own, so there is no log that could
+// be executed again. What a server is made of is its record of transactions, each on disk with what
+// follows from it before anybody hears of it. A server that starts again keeps its record, but not
+// its view: others may have left that, and what was decided meanwhile comes to it at once with the
+// record that the next view begins with. So it begins a view change (beginView).
+
 // Timers of a server.
 type (
 	helloTimer  struct{}
