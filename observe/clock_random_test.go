@@ -198,8 +198,8 @@ func apart(steps []step, nth int) int {
 }
 
 // TestRandomForesight composes programs of steps that follow each other, which is what the rule of
-// the model is right for, and holds what is foreseen of them to the clock: never too much, and
-// exactly where the model knows all.
+// the model is right for, and holds what is foreseen of them to the clock: never too much, unless
+// a limit was met, which the report tells, and exactly where the model knows all.
 func TestRandomForesight(t *testing.T) {
 	seeds, from := seedsOf(t, 200)
 	for seed := from; seed < from+seeds; seed++ {
@@ -212,7 +212,7 @@ func TestRandomForesight(t *testing.T) {
 				t.Errorf("%v\ntaken for steps beside each other", steps)
 			}
 			program := fmt.Sprint(steps)
-			if f > truth+1e-3 || f < truth-1e-3 && !mayForeseeLess(program) {
+			if f > truth+1e-3 && !on.limited || f < truth-1e-3 && !mayForeseeLess(program) {
 				t.Errorf("%v\ntrue %.3f (%v less %v), foreseen %.3f", steps, truth, plain.took, on.took, f)
 			}
 		})

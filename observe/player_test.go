@@ -365,8 +365,28 @@ func (p *player) request(ctx context.Context, steps []step) error {
 
 // played is what one run of a program came to.
 type played struct {
-	took   time.Duration
-	report *observe.RequestReport
+	took    time.Duration
+	limited bool // calls were not predicted, or sent on a prediction, because of a limit
+	report  *observe.RequestReport
+}
+
+// sites yields the sites of the calls that the program makes.
+func (p *player) sites(yield func(*control.CallSite) bool) {
+	for _, conn := range []*specgrpc.ClientConn{p.spec, p.plain, p.again, p.ordered, p.ahead} {
+		for _, method := range []string{"Get", "Put", "Append"} {
+			if !yield(conn.CallSite("/foresay.testkv.v1.TestKV/" + method)) {
+				return
+			}
+		}
+	}
+}
+
+// limited returns how often a limit was met.
+func (p *player) limited() (n int64) {
+	for site := range p.sites {
+		n += site.Stats().Limited
+	}
+	return n
 }
 
 // meet has the connections find out what their servers are, for each method: the second call of
@@ -446,17 +466,16 @@ func play(t *testing.T, mode control.Mode, steps []step, met bool) (out played) 
 			p.crowd(t)
 			impl.own.meet(t)
 		}
-		for _, conn := range []*specgrpc.ClientConn{p.spec, p.plain, p.again, p.ordered, p.ahead} {
-			for _, method := range []string{"Get", "Put", "Append"} {
-				if err := conn.CallSite("/foresay.testkv.v1.TestKV/"+method).Reconfigure(mode, 0); err != nil {
-					t.Fatal(err)
-				}
+		for site := range p.sites {
+			if err := site.Reconfigure(mode, 0); err != nil {
+				t.Fatal(err)
 			}
 		}
+		limited := p.limited()
 		ctx, r := ctl.Begin(t.Context(), "page", "")
 		start := time.Now()
 		err := p.request(ctx, steps)
-		out.took = time.Since(start)
+		out.took, out.limited = time.Since(start), p.limited() > limited
 		r.End(err)
 		if err != nil {
 			t.Errorf("%v: %v", mode, err)
