@@ -9,7 +9,7 @@
 // the seeds proposals are done as soon as they are durable, and clients hand on what they were told
 // in Call.After); and once faults end, calls are answered and replicas become equal again within a
 // bound (liveness). [Suite] plays many seeds, and scripted scenarios beside them: failover, a crash
-// of all, compaction and catch-up, changes of the members, a lost disk.
+// of all, compaction and catch-up, changes of the members, a lost disk, a lost snapshot.
 //
 // The package's own tests give the suite protocols with a planted bug of each kind, which it must
 // reject.
