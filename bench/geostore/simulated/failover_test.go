@@ -31,11 +31,7 @@ func TestFailover(t *testing.T) {
 				if f.lost > 0 || f.blocked > 0 || f.acknowledged < 50 || len(f.up.took) < 10 || len(f.gone.took) < 10 {
 					t.Errorf("%+v", f)
 				}
-				most := 3 * time.Second
-				if s == plan.Layered {
-					most *= 2
-				}
-				if f.none > f.one || f.one > most {
+				if f.none > f.one || f.one > 3*time.Second {
 					t.Errorf("nobody commits for %v, somebody does not for %v", f.none, f.one)
 				}
 				if v == wholeSite && (f.gone.hit.committed == 0 || f.gone.hit.fast > 0) {

@@ -100,6 +100,12 @@ func (p *program) runDev(ctx context.Context, f devFlags) error {
 		if err != nil {
 			return nil, err
 		}
+		made, err := storeconfig.ReadStore(filepath.Join(o.Dir, storeconfig.StoreFile))
+		if err != nil {
+			cluster.Close()
+			return nil, err
+		}
+		p.warnOfFragile("store dev", made)
 		fmt.Fprintf(p.Out, "%s, a store at %s, %d shards, %s; files in %s\n", o.Protocol,
 			command.Joined(command.SiteNames(o.Sites)), o.Shards, network, run.Where)
 		file := filepath.Join(o.Dir, storeconfig.ClientFile)

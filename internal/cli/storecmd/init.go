@@ -137,9 +137,7 @@ func (p *program) writeInit(dir string, s *storeconfig.Store) error {
 				filepath.Join(dir, storeconfig.MachineFile(m.Name)), site.Name, m.Client)
 		}
 	}
-	if why := s.Fragile(); why != "" {
-		fmt.Fprintf(p.Err, "foresay store init: too few replicas: %s\n", why)
-	}
+	p.warnOfFragile("store init", s)
 	_, err := fmt.Fprintf(p.Out, "foresay store status --wait --client %s\n", filepath.Join(dir, storeconfig.ClientFile))
 	return err
 }
@@ -171,4 +169,11 @@ func addShards(flags *pflag.FlagSet, to *int, more string) {
 		return pflag.NormalizedName(name)
 	})
 	flags.IntVar(to, "shards", 3, "or --partitions: how many parts the keys are dealt to"+more)
+}
+
+// warnOfFragile tells what a store cannot do while one of its sites is away.
+func (p *program) warnOfFragile(command string, s *storeconfig.Store) {
+	if why := s.Fragile(); why != "" {
+		fmt.Fprintf(p.Err, "foresay %s: too few replicas: %s\n", command, why)
+	}
 }

@@ -220,6 +220,15 @@ func orderColumn(o *storeservice.OrderStatus) string {
 	return fmt.Sprintf("\t%.1f ms, %.1f %% late", o.MeanMS, 100*float64(o.Late)/float64(o.Held+o.Late+o.Full))
 }
 
+// undecidedColumn is how many transactions are not decided, and for how long the oldest of them has
+// been there if that is a second or more.
+func undecidedColumn(sh storeservice.ShardStatus) string {
+	if sh.OldestUndecidedSeconds < 1 {
+		return fmt.Sprint(sh.Undecided)
+	}
+	return fmt.Sprintf("%d (for %.0f s)", sh.Undecided, sh.OldestUndecidedSeconds)
+}
+
 func writeStatus(w io.Writer, statuses []storeservice.Status, dir string) error {
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	led := anyShard(statuses, func(sh storeservice.ShardStatus) bool { return sh.Term > 0 })
@@ -249,8 +258,8 @@ func writeStatus(w io.Writer, statuses []storeservice.Status, dir string) error 
 			if led {
 				leads = leadColumns(sh)
 			}
-			fmt.Fprintf(t, "%s\t%d\t%s\t%d\t%d\t%d\t%d\t%d%s%s%s\n", machine, sh.Shard, sh.State, sh.Transactions,
-				sh.Undecided, sh.Blocked, sh.Locked, sh.Held+sh.Waiting, leads, clockColumns(sh.Clock), orderColumn(sh.Order))
+			fmt.Fprintf(t, "%s\t%d\t%s\t%d\t%s\t%d\t%d\t%d%s%s%s\n", machine, sh.Shard, sh.State, sh.Transactions,
+				undecidedColumn(sh), sh.Blocked, sh.Locked, sh.Held+sh.Waiting, leads, clockColumns(sh.Clock), orderColumn(sh.Order))
 			machine = "\t\t\t\t" // said once
 		}
 	}

@@ -70,7 +70,8 @@ func TestClocksAreShown(t *testing.T) {
 	alone := storeservice.ClockStatus{MaxOffsetMS: 2.5}
 	machine := func(name string, term uint64, c *storeservice.ClockStatus) storeservice.Status {
 		return storeservice.Status{Site: name, Machine: name, Address: "x", Epoch: 1, State: storeservice.Admitted,
-			Shards: []storeservice.ShardStatus{{State: storeservice.Admitted, Leads: name == "a", Term: term, Clock: c}}}
+			Shards: []storeservice.ShardStatus{{State: storeservice.Admitted, Leads: name == "a", Term: term, Clock: c,
+				Undecided: term, OldestUndecidedSeconds: float64(term) - 6}}}
 	}
 	show := func(all ...storeservice.Status) string {
 		var out bytes.Buffer
@@ -82,8 +83,8 @@ func TestClocksAreShown(t *testing.T) {
 	want := []string{
 		"site machine address epoch uptime shard state transactions undecided blocked locked keys held leads term read " +
 			"ceiling clock offset",
-		"a a x 1 0s 0 admitted 0 0 0 0 0 yes 7 +0.6 s -0.2 ± 50.0 ms (max 10 ms)",
-		"b b x 1 0s 0 admitted 0 0 0 0 0 no 6 - +300.0 ± 50.0 ms (max 10 ms)",
+		"a a x 1 0s 0 admitted 0 7 (for 1 s) 0 0 0 yes 7 +0.6 s -0.2 ± 50.0 ms (max 10 ms)",
+		"b b x 1 0s 0 admitted 0 6 0 0 0 no 6 - +300.0 ± 50.0 ms (max 10 ms)",
 		"c c x 1 0s 0 admitted 0 0 0 0 0 - - - - (max 2.5 ms)",
 		"d d x - - - unreachable - - - - -",
 		"the clock of machine b is 300.0 ms away from those of other sites, more than max_offset, 10 ms: it serves no " +
