@@ -259,7 +259,8 @@ func writeStatus(w io.Writer, statuses []storeservice.Status, dir string) error 
 				leads = leadColumns(sh)
 			}
 			fmt.Fprintf(t, "%s\t%d\t%s\t%d\t%s\t%d\t%d\t%d%s%s%s\n", machine, sh.Shard, sh.State, sh.Transactions,
-				undecidedColumn(sh), sh.Blocked, sh.Locked, sh.Held+sh.Waiting, leads, clockColumns(sh.Clock), orderColumn(sh.Order))
+				undecidedColumn(sh), sh.Blocked, sh.Locked, sh.Held+sh.Waiting, leads, clockColumns(sh.Clock),
+				orderColumn(sh.Order))
 			machine = "\t\t\t\t" // said once
 		}
 	}
