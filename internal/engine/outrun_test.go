@@ -55,7 +55,7 @@ func TestCombinationInAContextOfItsOwn(t *testing.T) {
 				prog.step.ends = end
 				p := &combiningProgram{steps: []combining{prog.step}}
 				synctest.Test(t, func(t *testing.T) {
-					got, took := p.run(t, control.ModeOn)
+					got, took, _ := p.run(t, control.ModeOn, nil)
 					if got != "1" || took != prog.want {
 						t.Errorf("got %v in %v; want 1 in %v", got, took, prog.want)
 					}
@@ -141,10 +141,11 @@ func TestRandomCombinations(t *testing.T) {
 		p := program()
 		var want, got string
 		var plainly, took time.Duration
-		synctest.Test(t, func(t *testing.T) { want, plainly = p.run(t, control.ModeOff) })
-		synctest.Test(t, func(t *testing.T) { got, took = p.run(t, control.ModeOn) })
+		var came map[string]time.Duration
+		synctest.Test(t, func(t *testing.T) { want, plainly, _ = p.run(t, control.ModeOff, nil) })
+		synctest.Test(t, func(t *testing.T) { got, took, came = p.run(t, control.ModeOn, nil) })
 		if took > plainly+patience {
-			plainly = max(plainly, program().hasty(t))
+			plainly = max(plainly, hasty(t, program, came))
 		}
 		if got != want || took > plainly+patience {
 			t.Fatalf("seed %d: got %v in %v; plainly %v in %v\n%v", n, got, took, want, plainly, p)
@@ -152,44 +153,67 @@ func TestRandomCombinations(t *testing.T) {
 	}
 }
 
-// hasty returns the longest that the program takes plainly where what is guessed is answered
-// sooner, which is what guesses do. Another member of a combination may come in first then, and
-// leave the task more to wait for: plain code, too, may be slower on a faster network. The program
-// is of no use afterwards.
-func (p *combiningProgram) hasty(t *testing.T) (longest time.Duration) {
-	for range 40 {
-		for i := range p.steps {
-			for f := range p.steps[i].fetches {
-				if f.guess > 0 {
-					f.delay = max(0, f.delay-ms)
+// hasty returns the longest that the program takes plainly where what is guessed is answered sooner,
+// which is what guesses do, and where what runs on wrong guesses had begun to read is there when it
+// came in the execution that was speculative. Another member of a combination may come in first then,
+// and leave the task more to wait for: plain code, too, may be slower on a faster network.
+func hasty(t *testing.T, program func() *combiningProgram, came map[string]time.Duration) (longest time.Duration) {
+	for sooner := time.Duration(0); sooner <= 40*ms; sooner += ms {
+		for _, there := range []map[string]time.Duration{nil, came} {
+			p := program()
+			for i := range p.steps {
+				for f, guess := range p.steps[i].fetches {
+					if guess {
+						f.delay = max(0, f.delay-sooner)
+					}
 				}
 			}
+			synctest.Test(t, func(t *testing.T) {
+				_, took, _ := p.run(t, control.ModeOff, there)
+				longest = max(longest, took)
+			})
 		}
-		synctest.Test(t, func(t *testing.T) {
-			_, took := p.run(t, control.ModeOff)
-			longest = max(longest, took)
-		})
 	}
 	return longest
 }
 
-// fetches yields all that the step reads.
-func (s *combining) fetches(yield func(*fetch) bool) {
+// network is what a program reads by.
+type network struct {
+	get   *control.CallSite
+	began time.Time
+	there map[string]time.Duration // when answers are there at the latest, since then
+
+	mu   sync.Mutex
+	came map[string]time.Duration // when they came first
+}
+
+// answer notes that an answer comes.
+func (n *network) answer(id string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if _, ok := n.came[id]; !ok {
+		n.came[id] = time.Since(n.began)
+	}
+}
+
+// fetches yields all that the step reads, and whether the code may go on with a guess at that, or
+// at what it is read for.
+func (s *combining) fetches(yield func(f *fetch, guess bool) bool) {
 	for i := range s.then {
-		if !yield(&s.then[i]) {
+		if f := &s.then[i]; !yield(f, f.guess > 0) {
 			return
 		}
 	}
 	for i := range s.parts {
 		m := &s.parts[i]
 		for j := range m.reads {
-			if !yield(&m.reads[j]) {
+			if f := &m.reads[j]; !yield(f, f.guess > 0 || s.how == guessed) {
 				return
 			}
 		}
 		if m.inner != nil {
-			for f := range m.inner.fetches {
-				if !yield(f) {
+			for f, guess := range m.inner.fetches {
+				if !yield(f, guess || s.how == guessed) {
 					return
 				}
 			}
@@ -319,19 +343,21 @@ func newCombiningProgram(r *rand.Rand) *combiningProgram {
 	return p
 }
 
-// run returns what the program comes to, and how long it takes.
-func (p *combiningProgram) run(t *testing.T, mode control.Mode) (string, time.Duration) {
+// run returns what the program comes to, how long it takes, and when answers came. They are there
+// at these times at the latest.
+func (p *combiningProgram) run(
+	t *testing.T, mode control.Mode, there map[string]time.Duration,
+) (sum string, took time.Duration, came map[string]time.Duration) {
 	c := mustControl(t, control.Config{})
 	c.Kill(mode == control.ModeOff)
 	ctx := c.Context(t.Context())
 	w, s := newWorld(6*ms), testCallSites(t)
-	s.get = mustCallSite(t, control.CallSiteConfig{Name: "/kv/Get", Mode: mode, Effect: control.EffectNone})
-	start := time.Now()
-	var took time.Duration
+	n := &network{get: mustCallSite(t, control.CallSiteConfig{Name: "/kv/Get", Mode: mode, Effect: control.EffectNone}),
+		began: time.Now(), there: there, came: make(map[string]time.Duration)}
 	sum, err := Do(ctx, func(ctx context.Context) (string, error) {
 		var out []string
 		for i := range p.steps {
-			v, err := p.steps[i].do(ctx, s)
+			v, err := p.steps[i].do(ctx, n)
 			if err != nil {
 				v = 7
 			}
@@ -345,18 +371,18 @@ func (p *combiningProgram) run(t *testing.T, mode control.Mode) (string, time.Du
 		}
 		return sum, nil
 	})
-	took = time.Since(start)
+	took = time.Since(n.began)
 	if err != nil {
-		return err.Error(), took
+		return err.Error(), took, n.came
 	}
 	time.Sleep(time.Second)
 	if len(p.steps) > 1 {
 		sum += fmt.Sprint(w.log)
 	}
-	return sum, took
+	return sum, took, n.came
 }
 
-func (s *combining) do(outer context.Context, on sites) (int, error) {
+func (s *combining) do(outer context.Context, on *network) (int, error) {
 	ctx, cancel := outer, func() {}
 	switch s.ends {
 	case endsNever:
@@ -379,7 +405,7 @@ func (s *combining) do(outer context.Context, on sites) (int, error) {
 }
 
 // wait begins the members and waits for what they come to.
-func (s *combining) wait(ctx context.Context, on sites) (int, error) {
+func (s *combining) wait(ctx context.Context, on *network) (int, error) {
 	var members []*Future[int]
 	for i := range s.parts {
 		m := &s.parts[i]
@@ -405,7 +431,7 @@ func (s *combining) wait(ctx context.Context, on sites) (int, error) {
 	return members[0].Wait(ctx)
 }
 
-func (m *part) do(ctx context.Context, on sites) (int, error) {
+func (m *part) do(ctx context.Context, on *network) (int, error) {
 	g := NewGroup(ctx)
 	for _, f := range m.reads {
 		read := func(ctx context.Context) error {
@@ -430,11 +456,18 @@ func (m *part) do(ctx context.Context, on sites) (int, error) {
 	return m.value, nil
 }
 
-func (f *fetch) do(ctx context.Context, on sites) (int, error) {
+func (f *fetch) do(ctx context.Context, on *network) (int, error) {
 	if f.guess > 0 {
 		ctx = Predicting(ctx, f.guess)
 	}
-	return perform(ctx, read(on.get, f.id, f.delay, val(1)))
+	delay := f.delay
+	if at, ok := on.there[f.id]; ok {
+		delay = min(delay, max(0, at-time.Since(on.began)))
+	}
+	return perform(ctx, read(on.get, f.id, delay, func() (any, error) {
+		on.answer(f.id)
+		return 1, nil
+	}))
 }
 
 // TestCancelledBesideAGuess: code of one goroutine fails, and what the others do is cancelled, one
