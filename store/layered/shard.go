@@ -64,8 +64,8 @@ type txn struct {
 }
 
 func newShard(applied func(store.Key, store.Value)) *shard {
-	return &shard{format: format(), open: map[store.TxnID]*txn{}, locks: map[store.Key]lock{}, remembers: remembered,
-		applied: applied}
+	return &shard{format: commandFormat(), open: map[store.TxnID]*txn{}, locks: map[store.Key]lock{},
+		remembers: remembered, applied: applied}
 }
 
 // Load implements raft.Machine.
