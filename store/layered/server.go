@@ -29,9 +29,14 @@ type server struct {
 	first   map[store.TxnID]time.Duration // when a transaction that is open was seen first
 }
 
-// waitFor is how many round trips a transaction waits for others, before it is refused: their
-// decision takes three, and as much again if its leaders change.
-const waitFor = 6
+const (
+	// waitFor is how many round trips a transaction waits for others, before it is refused: their
+	// decision takes three, and as much again if its leaders change.
+	waitFor = 6
+	// sweepEvery is how many round trips there are from one sweep to the next. A wait begins for the
+	// first one that sees it, and it is over for the first one that sees it too late.
+	sweepEvery = 2
+)
 
 // question is a command that a coordinator has asked for.
 type question struct {
@@ -60,7 +65,7 @@ func newServer(cfg store.Config, logEntries int) (*server, error) {
 // Start implements protocol.Node.
 func (s *server) Start(env *protocol.Env[store.Message], log []protocol.Record[store.Message]) {
 	s.group.Start(env, log)
-	env.After(2*s.cfg.RoundTrip, sweepTimer{})
+	env.After(sweepEvery*s.cfg.RoundTrip, sweepTimer{})
 }
 
 // Receive implements protocol.Node.
@@ -166,7 +171,7 @@ func (s *server) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
 // sweep asks the site's coordinators to finish what has been open for long. The sites take turns,
 // so that the first one is enough where all are well.
 func (s *server) sweep(env *protocol.Env[store.Message]) {
-	env.After(2*s.cfg.RoundTrip, sweepTimer{})
+	env.After(sweepEvery*s.cfg.RoundTrip, sweepTimer{})
 	seen := map[store.TxnID]time.Duration{}
 	for _, t := range s.shard.all() {
 		at, ok := s.first[t.id]
