@@ -267,6 +267,10 @@ func plants() []plant.Bug {
 			New: "\t\tif !MUTANT {\n\t\t\tenv.After((callPatience+longestWait)*c.roundTrip, againTimer{m.Ref})\n\t\t}\n",
 		},
 		{
+			Name: "who waits is not told that the leader goes", Test: "TestWaitsWhereAnotherLeads",
+			Old: "\tfor _, q := range all {\n", New: "\tfor _, q := range all {\n\t\tif MUTANT {\n\t\t\tbreak\n\t\t}\n",
+		},
+		{
 			Name: "nobody finishes what a coordinator has left", Test: "TestSeedsNotice/1",
 			Old: "\t\t\tenv.Send(s.cfg.Layout.Coordinator(s.place.Site, t.id),",
 			New: "\t\t\tif MUTANT {\n\t\t\t\tcontinue\n\t\t\t}\n\t\t\tenv.Send(s.cfg.Layout.Coordinator(s.place.Site, " +

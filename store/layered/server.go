@@ -1,6 +1,7 @@
 package layered
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -152,8 +153,25 @@ func (s *server) wound(env *protocol.Env[store.Message], id store.TxnID) {
 	}
 }
 
-// follows forgets who has asked: what was proposed may be carried out or not, and they ask again.
-func (s *server) follows(*protocol.Env[store.Message]) {
+// follows sends those who have asked elsewhere: what was proposed may be carried out or not, and
+// who leads now answers nobody who has not asked it.
+func (s *server) follows(env *protocol.Env[store.Message]) {
+	var all []question
+	for _, q := range s.asked { //pure:ok they are sorted
+		all = append(all, q)
+	}
+	for _, late := range s.late { //pure:ok likewise
+		all = append(all, late...)
+	}
+	for _, q := range s.waiting.of { //pure:ok likewise
+		if m, ok := q.msg.(check); ok { // a read has others to go by
+			all = append(all, question{q.from, m.Ref})
+		}
+	}
+	slices.SortFunc(all, func(a, b question) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.ref, b.ref)) })
+	for _, q := range all {
+		env.Send(q.from, elsewhere{q.ref, s.group.Leader().ID})
+	}
 	clear(s.asked)
 	clear(s.late)
 	clear(s.waiting.of)
