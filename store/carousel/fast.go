@@ -109,7 +109,7 @@ func (l *fastList) before(term uint64) []pending {
 
 func (l *fastList) check() error {
 	locks := locks{}
-	for _, p := range l.sorted() {
+	for _, p := range l.entries { //pure:ok any broken one is an error
 		if locks.conflict(p.Part.ID, p.footprint) {
 			return fmt.Errorf("part %v is on the list against its conflicts", p.Part)
 		}

@@ -2,7 +2,6 @@ package kit
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -161,8 +160,7 @@ func (r *Reservations) keep(env *protocol.Env[store.Message], key store.Key, sta
 // Check returns what is wrong with them, or nil.
 func (r *Reservations) Check() error {
 	n := 0
-	for _, key := range slices.Sorted(maps.Keys(r.keys)) {
-		queue := r.keys[key]
+	for key, queue := range r.keys { //pure:ok any broken one is an error
 		n += len(queue)
 		if len(queue) == 0 || len(queue) > MaxQueue || !slices.IsSortedFunc(queue, func(a, b Reservation) int {
 			if a.Priority.Before(b.Priority) {

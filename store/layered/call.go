@@ -33,6 +33,7 @@ type call struct {
 	to        protocol.ID // who was asked last
 	answered  bool        // it has, and does not lead
 	nobody    bool        // it has said that nobody leads
+	waits     bool        // it has said that the transaction waits: it leads
 	silent    protocol.ID // who did not answer last
 	skipped   int         // how often that one was left out since
 	tries     int         // that were not answered
@@ -86,7 +87,7 @@ func (c *calls) ask(env *protocol.Env[store.Message], k call) {
 }
 
 func (c *calls) send(env *protocol.Env[store.Message], ref uint64, k *call) {
-	k.to, k.answered, k.nobody = c.leaders[k.shard], false, false
+	k.to, k.answered, k.nobody, k.waits = c.leaders[k.shard], false, false, false
 	if m, asks := k.command.(check); asks {
 		m.Ref = ref
 		env.Send(k.to, m)
@@ -114,6 +115,11 @@ func (c *calls) next(shard uint32, than protocol.ID) {
 func (c *calls) onTimer(env *protocol.Env[store.Message], ref uint64) {
 	k := c.calls[ref]
 	if k == nil {
+		return
+	}
+	if k.waits { // the answer may be lost, and is no reason to ask anybody else
+		k.redirects = 0
+		c.send(env, ref, k)
 		return
 	}
 	c.next(k.shard, k.to)
@@ -170,10 +176,14 @@ func (c *calls) onElsewhere(env *protocol.Env[store.Message], from protocol.ID, 
 	env.After(c.roundTrip/2, againTimer{m.Ref}) // nobody leads, or not all know it
 }
 
+// longestWait is for how many round trips a transaction waits at most, as the leader counts.
+const longestWait = waitFor + 2*sweepEvery
+
 // onWaits takes it that the answer comes later.
 func (c *calls) onWaits(env *protocol.Env[store.Message], from protocol.ID, m told) {
 	if k := c.calls[m.Ref]; k != nil && k.to == from {
-		env.After((callPatience+waitFor)*c.roundTrip, againTimer{m.Ref})
+		k.waits = true
+		env.After((callPatience+longestWait)*c.roundTrip, againTimer{m.Ref})
 	}
 }
 

@@ -174,8 +174,8 @@ func TestCallsGoOn(t *testing.T) {
 	}
 }
 
-// TestCallWaits: a server that says that a transaction waits answers later, and is not silent until
-// it should have. Others' words do not count.
+// TestCallWaits: a server that says that a transaction waits answers later, and is asked again if
+// it has not when it should have. Only then it may be silent. Others' words do not count.
 func TestCallWaits(t *testing.T) {
 	servers, begin := calling(t)
 	c, env, ref := begin(1)
@@ -188,8 +188,15 @@ func TestCallWaits(t *testing.T) {
 				wait = e.Delay
 			}
 		}
-		if want := from == servers[0]; want != (wait == (callPatience+waitFor)*time.Second) {
+		if want := from == servers[0]; want != (wait == (callPatience+longestWait)*time.Second) {
 			t.Errorf("after server %d has said that the transaction waits, it is asked again after %v", from, wait)
+		}
+	}
+	for try, want := range []protocol.ID{servers[0], servers[1]} { // it led, and is silent from now on
+		env.Begin(time.Minute)
+		c.Expire(env, againTimer{ref})
+		if to, _, _ := lastAsk(env); to != want {
+			t.Errorf("when no answer has come, server %d is asked in try %d, want %d", to, try, want)
 		}
 	}
 	c.Receive(env, servers[0], told{Ref: ref, Result: result{State: committed}})

@@ -259,8 +259,16 @@ func plants() []plant.Bug {
 		},
 		{
 			Name: "who says that a transaction waits is taken to be silent", Test: "TestCallWaits",
-			Old: "\t\tenv.After((callPatience+waitFor)*c.roundTrip, againTimer{m.Ref})\n",
-			New: "\t\tif !MUTANT {\n\t\t\tenv.After((callPatience+waitFor)*c.roundTrip, againTimer{m.Ref})\n\t\t}\n",
+			Old: "\t\tk.waits = true\n", New: "\t\tk.waits = !MUTANT\n",
+		},
+		{
+			Name: "who has it that a transaction waits is asked again at once", Test: "TestCallWaits",
+			Old: "\t\tenv.After((callPatience+longestWait)*c.roundTrip, againTimer{m.Ref})\n",
+			New: "\t\tif !MUTANT {\n\t\t\tenv.After((callPatience+longestWait)*c.roundTrip, againTimer{m.Ref})\n\t\t}\n",
+		},
+		{
+			Name: "who waits is not told that the leader goes", Test: "TestWaitsWhereAnotherLeads",
+			Old: "\tfor _, q := range all {\n", New: "\tfor _, q := range all {\n\t\tif MUTANT {\n\t\t\tbreak\n\t\t}\n",
 		},
 		{
 			Name: "nobody finishes what a coordinator has left", Test: "TestSeedsNotice/1",

@@ -320,3 +320,33 @@ func TestWaitIsNoSilence(t *testing.T) {
 		t.Errorf("it waits for %v, and is finished %v after the vote, want %v at least", waited*trip, took, 12*trip)
 	}
 }
+
+// TestWaitsWhereAnotherLeads: one that waits at a leader that hands over is sent to the next one,
+// and is told there when it need not wait any more. No timer has to have it asked for again.
+func TestWaitsWhereAnotherLeads(t *testing.T) {
+	const trip = 20 * time.Millisecond
+	w := newTown(t, 2)
+	w.read(0, "y", false)
+	first := w.Get(w.servers[0]).(*server)
+	held := aged(1, uint64(w.Now()), "y")
+	tell := func(to protocol.ID, command any) {
+		b, err := first.shard.format.Append(nil, command)
+		if err != nil {
+			t.Error(err)
+		}
+		w.Deliver(to, ask{Ref: 1, Command: b})
+	}
+	tell(w.servers[0], held)
+	w.pass(2 * trip)
+	w.After(trip, func() { w.Deliver(w.servers[0], store.HandOver{Ref: 9, Site: 1}) })
+	w.After(4*trip, func() {
+		if _, leads := w.Get(w.servers[1]).(*server).group.Leads(); !leads {
+			t.Error("the next one does not lead")
+		}
+		tell(w.servers[1], ends(held, false))
+	})
+	// A client has another coordinator ask after six round trips.
+	if o, took := w.commit(0, nil, store.Write{Key: "y"}); o.Verdict != store.Committed || took < 4*trip || took > 6*trip {
+		t.Errorf("who waits is %v (%v) after %v, want committed after 4 to 6 round trips", o.Verdict, o.Reason, took)
+	}
+}

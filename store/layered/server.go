@@ -1,6 +1,7 @@
 package layered
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -29,9 +30,14 @@ type server struct {
 	first   map[store.TxnID]time.Duration // when a transaction that is open was seen first
 }
 
-// waitFor is how many round trips a transaction waits for others, before it is refused: their
-// decision takes three, and as much again if its leaders change.
-const waitFor = 6
+const (
+	// waitFor is how many round trips a transaction waits for others, before it is refused: their
+	// decision takes three, and as much again if its leaders change.
+	waitFor = 6
+	// sweepEvery is how many round trips there are from one sweep to the next. A wait begins for the
+	// first one that sees it, and it is over for the first one that sees it too late.
+	sweepEvery = 2
+)
 
 // question is a command that a coordinator has asked for.
 type question struct {
@@ -60,7 +66,7 @@ func newServer(cfg store.Config, logEntries int) (*server, error) {
 // Start implements protocol.Node.
 func (s *server) Start(env *protocol.Env[store.Message], log []protocol.Record[store.Message]) {
 	s.group.Start(env, log)
-	env.After(2*s.cfg.RoundTrip, sweepTimer{})
+	env.After(sweepEvery*s.cfg.RoundTrip, sweepTimer{})
 }
 
 // Receive implements protocol.Node.
@@ -147,8 +153,25 @@ func (s *server) wound(env *protocol.Env[store.Message], id store.TxnID) {
 	}
 }
 
-// follows forgets who has asked: what was proposed may be carried out or not, and they ask again.
-func (s *server) follows(*protocol.Env[store.Message]) {
+// follows sends those who have asked elsewhere: what was proposed may be carried out or not, and
+// who leads now answers nobody who has not asked it.
+func (s *server) follows(env *protocol.Env[store.Message]) {
+	var all []question
+	for _, q := range s.asked { //pure:ok they are sorted
+		all = append(all, q)
+	}
+	for _, late := range s.late { //pure:ok likewise
+		all = append(all, late...)
+	}
+	for _, q := range s.waiting.of { //pure:ok likewise
+		if m, ok := q.msg.(check); ok { // a read has others to go by
+			all = append(all, question{q.from, m.Ref})
+		}
+	}
+	slices.SortFunc(all, func(a, b question) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.ref, b.ref)) })
+	for _, q := range all {
+		env.Send(q.from, elsewhere{q.ref, s.group.Leader().ID})
+	}
 	clear(s.asked)
 	clear(s.late)
 	clear(s.waiting.of)
@@ -166,7 +189,7 @@ func (s *server) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
 // sweep asks the site's coordinators to finish what has been open for long. The sites take turns,
 // so that the first one is enough where all are well.
 func (s *server) sweep(env *protocol.Env[store.Message]) {
-	env.After(2*s.cfg.RoundTrip, sweepTimer{})
+	env.After(sweepEvery*s.cfg.RoundTrip, sweepTimer{})
 	seen := map[store.TxnID]time.Duration{}
 	for _, t := range s.shard.all() {
 		at, ok := s.first[t.id]

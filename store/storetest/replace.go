@@ -61,6 +61,9 @@ func (w *World) onReplacing(from protocol.ID, m store.Replacing) {
 // those that wait to be members of their groups, and those that were.
 func (w *World) holding() store.Layout {
 	l := w.Layout
+	if len(w.replaced) == 0 {
+		return l
+	}
 	l.Sites = slices.Clone(l.Sites)
 	for k, one := range w.replaced {
 		site := one.from
