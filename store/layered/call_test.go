@@ -205,6 +205,34 @@ func TestCallWaits(t *testing.T) {
 	}
 }
 
+// TestNobodyIsOldForEver: what a client says of its transaction's age counts only as far back as
+// transactions are remembered, be it the priority or the name that says so.
+func TestNobodyIsOldForEver(t *testing.T) {
+	const now = uint64(time.Hour)
+	for _, tc := range []struct{ id, began, want uint64 }{
+		{now, now, now}, {now, now - uint64(time.Second), now - uint64(time.Second)}, {now, 0, 0}, {now, 1, now}, {2, 0, now},
+	} {
+		_, begin := calling(t)
+		c, env, _ := begin(1)
+		env.Begin(time.Hour)
+		txn := store.Txn{ID: store.TxnID{Time: tc.id, Client: 7}, Priority: store.Priority{Began: tc.began, Client: 7},
+			Writes: []store.Write{{Key: "k"}}}
+		if tc.began == 0 {
+			txn.Priority = store.Priority{}
+		}
+		c.Receive(env, 200, store.CommitRequest{Txn: txn})
+		for _, k := range c.calls.calls {
+			if m := k.command.(prepare); m.Txn.ID == txn.ID && m.Txn.Priority.Began != tc.want {
+				t.Errorf("transaction %d that began at %d is prepared as of %d, want %d", tc.id, tc.began, m.Txn.Priority.Began,
+					tc.want)
+			}
+		}
+		if len(c.entries) != 2 {
+			t.Errorf("%d transactions are under way, want 2", len(c.entries))
+		}
+	}
+}
+
 // lastAsk returns who was asked last in a call of the coordinator's.
 func lastAsk(env *protocol.Env[store.Message]) (to protocol.ID, ref uint64, ok bool) {
 	for _, e := range env.Out {

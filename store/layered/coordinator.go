@@ -1,6 +1,7 @@
 package layered
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -93,10 +94,13 @@ func (c *coordinator) onCommit(env *protocol.Env[store.Message], from protocol.I
 		env.Send(from, store.Decided{ID: m.Txn.ID, Verdict: store.Aborted, Reason: store.Ahead})
 		return
 	}
+	first := store.Priority{Began: m.Txn.ID.Time, Client: m.Txn.ID.Client}
+	checks := m.Txn.ReadOnly() && m.Txn.Priority == first
+	m.Txn.Priority = c.aged(env, m.Txn)
 	parts, shards := c.cfg.Layout.Split(m.Txn)
 	e := &entry{id: m.Txn.ID, shards: shards, clients: []protocol.ID{from}, votes: map[uint32]bool{}}
 	c.entries[e.id] = e
-	if first := (store.Priority{Began: e.id.Time, Client: e.id.Client}); m.Txn.ReadOnly() && m.Txn.Priority == first {
+	if checks {
 		// One that is tried again waits for those who write: their locks may have been in its way.
 		for i, k := range shards {
 			c.calls.ask(env, call{shard: k, id: e.id, command: check{Shard: k, Txn: parts[i]}})
@@ -111,6 +115,16 @@ func (c *coordinator) onCommit(env *protocol.Env[store.Message], from protocol.I
 		c.calls.ask(env, call{shard: k, id: e.id, command: prepare{Txn: parts[i], Shards: shards,
 			Only: len(shards) == 1, Waits: true}})
 	}
+}
+
+// aged returns a transaction's priority, or a new one if no transaction is tried for so long:
+// nobody goes before all others, time and again.
+func (c *coordinator) aged(env *protocol.Env[store.Message], t store.Txn) store.Priority {
+	now := max(env.Now, 0)
+	if began := cmp.Or(t.Priority.Began, t.ID.Time); began < uint64(max(now-c.cfg.Retain, 0)) {
+		return store.Priority{Began: uint64(now), Client: t.ID.Client}
+	}
+	return t.Priority
 }
 
 // begin aborts a transaction that another coordinator is at, or was, unless its anchor knows that

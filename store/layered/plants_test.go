@@ -84,8 +84,8 @@ func plants() []plant.Bug {
 		},
 		{
 			Name: "those that only read never wait", Test: "TestReadOnlyAgain",
-			Old: "m.Txn.ReadOnly() && m.Txn.Priority == first {",
-			New: "m.Txn.ReadOnly() && (m.Txn.Priority == first || MUTANT) {",
+			Old: "m.Txn.ReadOnly() && m.Txn.Priority == first\n",
+			New: "m.Txn.ReadOnly() && (m.Txn.Priority == first || MUTANT)\n",
 		},
 		{
 			Name: "checks go on when the transaction is over", Test: "TestChecksEnd",
@@ -265,6 +265,10 @@ func plants() []plant.Bug {
 			Name: "who has it that a transaction waits is asked again at once", Test: "TestCallWaits",
 			Old: "\t\tenv.After((callPatience+longestWait)*c.roundTrip, againTimer{m.Ref})\n",
 			New: "\t\tif !MUTANT {\n\t\t\tenv.After((callPatience+longestWait)*c.roundTrip, againTimer{m.Ref})\n\t\t}\n",
+		},
+		{
+			Name: "a priority counts however old it is", Test: "TestNobodyIsOldForEver",
+			Old: "began < uint64(max(now-c.cfg.Retain, 0)) {", New: "began < uint64(max(now-c.cfg.Retain, 0)) && !MUTANT {",
 		},
 		{
 			Name: "who waits is not told that the leader goes", Test: "TestWaitsWhereAnotherLeads",

@@ -146,7 +146,8 @@ func TestReadOnlyAgain(t *testing.T) {
 		}
 		w.Deliver(leads.cfg.ID, ask{Ref: 1, Command: b})
 	}
-	first := aged(30, uint64(w.Now()), "k")
+	now := uint64(w.Clock(leads.cfg.ID))
+	first := aged(now, now, "k")
 	carryOut(first)
 	w.pass(2 * trip)
 	read := func(p store.Priority) (out store.Outcome) {
@@ -159,7 +160,7 @@ func TestReadOnlyAgain(t *testing.T) {
 		t.Errorf("at first it is %v (%v), want refused", o.Verdict, o.Reason)
 	}
 	w.After(4*trip, func() { carryOut(ends(first, false)) })
-	if o := read(store.Priority{Began: 10, Client: 9}); o.Verdict != store.Committed {
+	if o := read(store.Priority{Began: now - 1, Client: 9}); o.Verdict != store.Committed {
 		t.Errorf("tried again it is %v (%v)", o.Verdict, o.Reason)
 	}
 }
