@@ -162,6 +162,8 @@ type fell struct {
 	// acknowledged are writes of keys, lost those that are not there, unknown transactions of which
 	// nobody can tell whether they took effect, and blocked those that wait for the dead.
 	acknowledged, lost, unknown, blocked int
+	// locked is how many keys cannot be read in the end: what writes them waits for the dead.
+	locked int
 }
 
 // run measures it.
@@ -381,12 +383,28 @@ func (k *killing) wait(cond func() bool) error {
 // batch is how many keys are read together.
 const batch = 10
 
-// readBack has clients read all keys that were written.
+// readBack has clients read all keys that were written. Those of which nobody can tell what they
+// hold stay locked.
 func (k *killing) readBack(by []*caller) error {
+	k.population.ended = func(*caller, result) {}
 	keys := slices.Concat(slices.Collect(maps.Keys(k.told)), slices.Collect(maps.Keys(k.doubt)))
 	slices.Sort(keys)
-	parts := slices.Collect(slices.Chunk(slices.Compact(keys), batch))
-	open := len(parts)
+	left, err := k.read(slices.Compact(keys), batch, by)
+	if err == nil && len(left) > 0 { // each for itself, as one that is locked keeps a whole batch waiting
+		left, err = k.read(left, 1, slices.DeleteFunc(slices.Clone(by), (*caller).busy))
+	}
+	k.locked = len(left)
+	return err
+}
+
+// read has clients read keys, so many together, and returns those that were not read when none was
+// for a while.
+func (k *killing) read(keys []uint64, together int, by []*caller) (left []uint64, err error) {
+	parts := slices.Collect(slices.Chunk(keys, together))
+	open := make(map[uint64][]uint64) // by their first key
+	for _, p := range parts {
+		open[p[0]] = p
+	}
 	var next func(c *caller)
 	next = func(c *caller) {
 		if len(parts) == 0 {
@@ -400,7 +418,7 @@ func (k *killing) readBack(by []*caller) error {
 		}
 		c.makes(t, func(r result) {
 			if r.verdict == store.Committed {
-				open--
+				delete(open, part[0])
 				k.judge(r, part)
 			} else {
 				parts = append(parts, part)
@@ -408,20 +426,24 @@ func (k *killing) readBack(by []*caller) error {
 			k.After(0, func() { next(c) })
 		})
 	}
-	k.population.ended = func(*caller, result) {}
 	for _, c := range by {
 		next(c)
 	}
-	for left := open + 1; open > 0 && open < left; { // as long as some are read, however many there are
-		left = open
-		if err := k.wait(func() bool { return open == 0 }); err != nil {
-			return err
+	for before := len(open) + 1; len(open) > 0 && len(open) < before; {
+		before = len(open)
+		if err := k.wait(func() bool { return len(open) == 0 }); err != nil {
+			return nil, err
 		}
 	}
-	if open > 0 {
-		return fmt.Errorf("of %d keys %d parts of %d cannot be read: none was for %v", len(keys), open, batch, patience)
-	}
-	return nil
+	return slices.Sorted(func(yield func(uint64) bool) {
+		for _, part := range open {
+			for _, key := range part {
+				if !yield(key) {
+					return
+				}
+			}
+		}
+	}), nil
 }
 
 // judge compares what keys hold with what their writers were told.
@@ -445,7 +467,7 @@ func (f *fell) row() table.Row {
 	row := append(cells(f.system, "carousel", site), table.Is("victim", string(f.victim)), table.Is("killed_at", first),
 		table.Measure("gap_ms", table.Ms(f.none)), table.Measure("client_gap_ms", table.Ms(f.one)),
 		table.Is("acknowledged", f.acknowledged), table.Is("lost", f.lost), table.Is("unknown", f.unknown),
-		table.Is("blocked", f.blocked))
+		table.Is("blocked", f.blocked), table.Is("locked_keys", f.locked))
 	up, gone := meanOf(f.up.took), meanOf(f.gone.took)
 	row = append(row, table.Measure("attempt_mean_ms", table.Ms(up)), table.Measure("gone_mean_ms", table.Ms(gone)),
 		table.Measure("abort_percent", f.up.abortPercent()), table.Measure("gone_abort_percent", f.gone.abortPercent()))
