@@ -147,7 +147,7 @@ func (r *replica) decide(env *protocol.Env[smr.Message], to smr.Slot) {
 		r.commit++
 		e := r.log.at(r.commit).Entry
 		reply := r.State.Apply(r.commit, e)
-		r.log.disk.Executed()
+		r.log.journal.Executed()
 		if r.role == leader {
 			r.Desk.Applied(env, e, reply)
 		}
@@ -156,7 +156,7 @@ func (r *replica) decide(env *protocol.Env[smr.Message], to smr.Slot) {
 		}
 	}
 	r.matched = max(r.matched, r.commit)
-	r.log.disk.MaybeSave(env, nil)
+	r.log.journal.MaybeSave(env, nil)
 }
 
 func (r *replica) onRefusal(env *protocol.Env[smr.Message], m refusal) {

@@ -249,7 +249,7 @@ func (r *replica) pump(env *protocol.Env[smr.Message], p *peer) {
 			return
 		}
 		last := min(r.lead.end, first+smr.Slot(r.Cfg.MaxBatch)-1)
-		r.sendAccept(env, p, r.log.entries(first, last, kit.MessageBytes))
+		r.sendAccept(env, p, r.log.entries(first, last))
 	}
 }
 
