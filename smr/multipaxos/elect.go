@@ -37,7 +37,8 @@ func (r *replica) onCampaign(env *protocol.Env[smr.Message]) {
 		r.sendPreVotes(env)
 	case r.role == candidate && env.Now-r.gotOn < r.Tempo.Times(candidateSpan) && env.Now >= r.gotOn:
 		// Promises are still coming in, or the messages were lost. The ballot stays the same: those
-		// who have promised it need not do so again.
+		// who have promised it need not do so again. A gotOn ahead of now is of a clock that was set
+		// back since: how long ago that is nobody knows, so it counts as too long.
 		for _, p := range r.candidacy.promisers {
 			if !p.done {
 				r.sendPrepare(env, p)

@@ -237,8 +237,8 @@ func TestAcceptorSurvivesRestart(t *testing.T) {
 		if r.promised != before.promised || r.log.last() != before.log.last() || r.commit > before.commit ||
 			r.log.journal.Snapshot() != before.log.journal.Snapshot() {
 			t.Fatalf("seed %d: after a crash promised %v, accepted up to %d, decided %d, snapshot of %d; before %v, %d, %d, %d",
-				seed, r.promised, r.log.last(), r.commit, r.log.journal.Snapshot(), before.promised, before.log.last(), before.commit,
-				before.log.journal.Snapshot())
+				seed, r.promised, r.log.last(), r.commit, r.log.journal.Snapshot(),
+				before.promised, before.log.last(), before.commit, before.log.journal.Snapshot())
 		}
 		for s := max(r.log.base, before.commit) + 1; s <= r.log.last(); s++ {
 			if r.log.at(s).Ballot != before.log.at(s).Ballot {

@@ -23,7 +23,8 @@ func (r role) String() string {
 	return [...]string{"blank", "follower", "candidate", "leader"}[r]
 }
 
-// replica is an acceptor, learner and possible leader.
+// replica is what Paxos calls an acceptor and a learner, and a possible leader. A leader's learners
+// are Raft's, replicas that are to be added.
 type replica struct {
 	kit.Replica // Tempo measures the leader's messages and the answers to them; Transfers are for a leader
 	role        role
