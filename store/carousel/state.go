@@ -84,7 +84,7 @@ const (
 
 // newState returns a group's state that remembers so many ends, in each role.
 func newState(applied func(store.Key, store.Value), remembers int) *state {
-	s := &state{format: format(), values: mvcc.New([]byte(valuesPart)), applied: applied, remembers: remembers}
+	s := &state{format: codec(), values: mvcc.New([]byte(valuesPart)), applied: applied, remembers: remembers}
 	s.reset()
 	return s
 }

@@ -35,7 +35,7 @@ func newCoordinator(cfg store.Config) (*coordinator, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &coordinator{cfg: cfg, entries: map[store.TxnID]*entry{}, calls: newCalls(cfg, p.Site, format())}, nil
+	return &coordinator{cfg: cfg, entries: map[store.TxnID]*entry{}, calls: newCalls(cfg, p.Site, codec())}, nil
 }
 
 // Start implements protocol.Node.

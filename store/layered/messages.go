@@ -61,7 +61,7 @@ type wound struct {
 }
 
 // format is that of messages and, from tag 32 on, of commands.
-func format() *wirefmt.Format[store.Message] {
+func codec() *wirefmt.Format[store.Message] {
 	inner := kit.GroupedFields()
 	group := wirefmt.NewKind[store.Message](16, func(c *wirefmt.Coder, m *grouped) {
 		wirefmt.Uint32(c, &m.Shard)

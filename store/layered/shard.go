@@ -75,7 +75,7 @@ func (t *txn) age() store.Priority {
 func (t *txn) older(than *txn) bool { return t.age().Before(than.age()) }
 
 func newShard(applied func(store.Key, store.Value)) *shard {
-	return &shard{format: format(), open: map[store.TxnID]*txn{}, locks: map[store.Key]lock{}, remembers: remembered,
+	return &shard{format: codec(), open: map[store.TxnID]*txn{}, locks: map[store.Key]lock{}, remembers: remembered,
 		applied: applied}
 }
 
