@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/bench"
+	"github.com/foresay/foresay/wan/shape"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -66,7 +67,7 @@ func play(ctx context.Context, sys *system, l load, requests []request) ([][]tim
 			if l.period > 0 {
 				latencies[i], err = p.openLoop(ctx, start.Add(l.offset(i)))
 			} else {
-				if err = pause(ctx, l.apart*time.Duration(i)); err == nil {
+				if err = shape.Pause(ctx, l.apart*time.Duration(i)); err == nil {
 					latencies[i], err = p.closedLoop(ctx, start)
 				}
 			}
@@ -111,7 +112,7 @@ func (p player) openLoop(ctx context.Context, start time.Time) ([]time.Duration,
 	g, groupCtx := errgroup.WithContext(ctx)
 	for i, r := range p.requests {
 		due := start.Add(time.Duration(i) * p.load.period)
-		if err := pause(groupCtx, time.Until(due)); err != nil {
+		if err := shape.Pause(groupCtx, time.Until(due)); err != nil {
 			break // g.Wait tells why, unless ctx itself has ended
 		}
 		g.Go(func() (err error) {

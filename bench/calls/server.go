@@ -7,6 +7,7 @@ import (
 	"time"
 
 	benchv1 "github.com/foresay/foresay/api/foresay/bench/v1"
+	"github.com/foresay/foresay/wan/shape"
 )
 
 // server implements the Bench service.
@@ -38,7 +39,7 @@ func (s *server) Work(ctx context.Context, req *benchv1.WorkRequest) (*benchv1.W
 		return nil, err
 	}
 	if work := time.Duration(req.GetWorkUs()) * time.Microsecond; work > 0 {
-		if err := pause(ctx, work+s.slower); err != nil {
+		if err := shape.Pause(ctx, work+s.slower); err != nil {
 			return nil, err
 		}
 	}
@@ -72,19 +73,4 @@ func predicted(req *benchv1.WorkRequest) *benchv1.WorkResponse {
 		return &benchv1.WorkResponse{Payload: wrongAnswer(req.GetPayload())}
 	}
 	return &benchv1.WorkResponse{Payload: answer(req.GetPayload())}
-}
-
-// pause waits for d. It returns early with the context's error.
-func pause(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return nil
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

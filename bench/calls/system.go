@@ -15,6 +15,7 @@ import (
 
 	benchv1 "github.com/foresay/foresay/api/foresay/bench/v1"
 	"github.com/foresay/foresay/wan"
+	"github.com/foresay/foresay/wan/shape"
 )
 
 // A stack is one way to make and to serve calls: plain gRPC, or Foresay in one of its ways.
@@ -233,7 +234,7 @@ func (sys *system) settle(ctx context.Context) error {
 		for _, s := range sys.servers {
 			open += s.open.Load()
 		}
-		if err := pause(ctx, sys.top.rtt+time.Millisecond); err != nil {
+		if err := shape.Pause(ctx, sys.top.rtt+time.Millisecond); err != nil {
 			return fmt.Errorf("bench: %s: %d calls still open at the servers: %w", sys.stack.name, open, err)
 		}
 		if open == 0 {

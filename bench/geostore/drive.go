@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/foresay/foresay/wan"
+	"github.com/foresay/foresay/wan/shape"
 	"github.com/foresay/foresay/workload"
 )
 
@@ -92,13 +93,13 @@ func play(ctx context.Context, players []player, l Load) (Played, error) {
 	for i, p := range players {
 		g.Go(func() error {
 			r := rand.New(rand.NewPCG(l.Seed, uint64(i)))
-			if err := pause(ctx, time.Duration(r.Int64N(int64(max(startSpread, l.Every))))); err != nil {
+			if err := shape.Pause(ctx, time.Duration(r.Int64N(int64(max(startSpread, l.Every))))); err != nil {
 				return err
 			}
 			var began time.Time // of the last transaction
 			for {
 				if l.Every > 0 {
-					if err := pause(ctx, time.Until(began.Add(l.Every))); err != nil {
+					if err := shape.Pause(ctx, time.Until(began.Add(l.Every))); err != nil {
 						return err
 					}
 				}
@@ -201,16 +202,5 @@ func (s *score) end(t Txn, measured bool) {
 	if measured {
 		s.open--
 		s.played.Txns = append(s.played.Txns, t)
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/foresay/foresay/wan/shape"
 	"github.com/foresay/foresay/workload"
 )
 
@@ -120,7 +121,7 @@ func TestErrorsEndTheLoad(t *testing.T) {
 		broken := errors.New("broken")
 		ps := []player{
 			{site: "oregon", try: func(ctx context.Context, _ workload.Txn) ([]Attempt, error) {
-				return nil, pause(ctx, time.Second)
+				return nil, shape.Pause(ctx, time.Second)
 			}},
 			{site: "seoul", try: func(context.Context, workload.Txn) ([]Attempt, error) { return nil, broken }},
 		}

@@ -163,7 +163,7 @@ func (s *Store) start(ctx context.Context) error {
 		}
 	}
 	// Shards know each other's disks after a round trip or two, and vote from then on.
-	return pause(s.failed, settling*s.longest)
+	return shape.Pause(s.failed, settling*s.longest)
 }
 
 const settling = 4

@@ -12,6 +12,7 @@ import (
 	"github.com/foresay/foresay/store/client"
 	"github.com/foresay/foresay/store/plan"
 	"github.com/foresay/foresay/wan"
+	"github.com/foresay/foresay/wan/shape"
 	"github.com/foresay/foresay/workload"
 )
 
@@ -94,7 +95,7 @@ func TestClocksAreApart(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := pause(t.Context(), 3*time.Second); err != nil {
+			if err := shape.Pause(t.Context(), 3*time.Second); err != nil {
 				t.Error(err)
 			}
 			status, err := s.Status(t.Context(), "a")
@@ -118,7 +119,7 @@ func TestLeadersAreTold(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := pause(t.Context(), 3*time.Second); err != nil {
+			if err := shape.Pause(t.Context(), 3*time.Second); err != nil {
 				t.Error(err)
 			}
 			leaders, terms := map[int]int{}, map[int]map[uint64]bool{}

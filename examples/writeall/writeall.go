@@ -79,8 +79,8 @@ type replica struct {
 	mustSee smr.Slot // queries wait until the slots that may have been decided before this start are decided again
 }
 
-// tick is the timer of what is sent again.
-type tick struct{}
+// beatTimer is the timer of what is sent again.
+type beatTimer struct{}
 
 func newReplica(cfg smr.ReplicaConfig) (*replica, error) {
 	base, err := kit.NewReplica("writeall", cfg)
@@ -121,7 +121,7 @@ func (r *replica) load(env *protocol.Env[smr.Message], log []protocol.Record[smr
 	return found.Blank, nil
 }
 
-func (r *replica) onBegin(env *protocol.Env[smr.Message]) { env.After(0, tick{}) }
+func (r *replica) onBegin(env *protocol.Env[smr.Message]) { env.After(0, beatTimer{}) }
 
 // onClient takes what a client wants, or says who leads.
 func (r *replica) onClient(env *protocol.Env[smr.Message], from protocol.ID, msg smr.Message) {
@@ -199,7 +199,7 @@ func (r *replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, lette
 }
 
 // onWrite writes down what is new in a message of the leader's, and learns what is decided. What is
-// missing comes with the leader's next tick.
+// missing comes with the leader's next beat.
 func (r *replica) onWrite(env *protocol.Env[smr.Message], from protocol.ID, m write) {
 	if had := r.last() + 1 - m.First; m.First > 0 && m.First <= r.last()+1 && had < smr.Slot(len(m.Entries)) {
 		r.write(env, m.Entries[had:])
@@ -230,10 +230,10 @@ func (r *replica) decide(env *protocol.Env[smr.Message], to smr.Slot) {
 	}
 }
 
-// onTimer is called for ticks: the protocol has no other timers. It sends what others lack as far
+// onTimer is called for beats: the protocol has no other timers. It sends what others lack as far
 // as the leader knows, and says what is decided.
 func (r *replica) onTimer(env *protocol.Env[smr.Message], _ protocol.Timer) {
-	env.After(r.Cfg.RoundTrip, tick{})
+	env.After(r.Cfg.RoundTrip, beatTimer{})
 	if !r.leads() || !r.Admission.Admitted() {
 		return
 	}

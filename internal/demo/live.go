@@ -15,6 +15,7 @@ import (
 
 	demov1 "github.com/foresay/foresay/api/foresay/demo/v1"
 	"github.com/foresay/foresay/observe"
+	"github.com/foresay/foresay/wan/shape"
 )
 
 // LiveOptions say what Live plays. The zero value of a field is its default.
@@ -104,12 +105,12 @@ func (l *Live) Run(ctx context.Context) error {
 	}
 	g.Go(func() error {
 		for {
-			if pause(ctx, l.o.Calm) != nil {
+			if shape.Pause(ctx, l.o.Calm) != nil {
 				return nil
 			}
 			l.fickle.Store(true)
 			l.world.data.allStale(true)
-			if pause(ctx, l.o.Fickle) != nil {
+			if shape.Pause(ctx, l.o.Fickle) != nil {
 				return nil
 			}
 			l.fickle.Store(false)
@@ -132,7 +133,7 @@ func (l *Live) shop(ctx context.Context, i int) error {
 	u := user(i)
 	luck := rand.New(rand.NewPCG(l.o.Seed, uint64(i)))
 	for n := 1; ; n++ {
-		if pause(ctx, time.Duration((0.5+luck.Float64())*float64(l.o.Think))) != nil {
+		if shape.Pause(ctx, time.Duration((0.5+luck.Float64())*float64(l.o.Think))) != nil {
 			return nil
 		}
 		p := seldom

@@ -23,6 +23,7 @@ import (
 	"github.com/foresay/foresay/report"
 
 	demov1 "github.com/foresay/foresay/api/foresay/demo/v1"
+	"github.com/foresay/foresay/wan/shape"
 )
 
 // Options say how much is played.
@@ -196,7 +197,7 @@ func (w *world) purchase(
 
 // choose is the client's own work.
 func choose(ctx context.Context, ai *demov1.GetAIResponse) (*demov1.Purchase, error) {
-	if err := pause(ctx, compute); err != nil {
+	if err := shape.Pause(ctx, compute); err != nil {
 		return nil, err
 	}
 	if len(ai.GetPopular()) == 0 {

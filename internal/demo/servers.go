@@ -14,6 +14,7 @@ import (
 
 	"github.com/foresay/foresay"
 	demov1 "github.com/foresay/foresay/api/foresay/demo/v1"
+	"github.com/foresay/foresay/wan/shape"
 )
 
 // How long the servers take.
@@ -77,7 +78,7 @@ func (d *dataServer) GetPH(ctx context.Context, req *demov1.GetPHRequest) (*demo
 	if err := foresay.Predict(ctx, d.history(req.GetUser(), true)); err != nil {
 		return nil, err
 	}
-	if err := pause(ctx, syncDelay); err != nil {
+	if err := shape.Pause(ctx, syncDelay); err != nil {
 		return nil, err
 	}
 	return d.history(req.GetUser(), false), nil
@@ -113,7 +114,7 @@ func (a *analysisServer) GetPI(ctx context.Context, req *demov1.GetPIRequest) (*
 	if err != nil {
 		return nil, err
 	}
-	if err := pause(ctx, analyseDelay); err != nil {
+	if err := shape.Pause(ctx, analyseDelay); err != nil {
 		return nil, err
 	}
 	count := map[string]int{}
@@ -144,7 +145,7 @@ func (a *analysisServer) GetAI(ctx context.Context, req *demov1.GetAIRequest) (*
 			return nil, err
 		}
 	}
-	if err := pause(ctx, gatherDelay); err != nil {
+	if err := shape.Pause(ctx, gatherDelay); err != nil {
 		return nil, err
 	}
 	answer := &demov1.GetAIResponse{Users: uint32(100 + len(key))}
@@ -160,15 +161,4 @@ func (a *analysisServer) GetAI(ctx context.Context, req *demov1.GetAIRequest) (*
 		a.known[key] = answer
 	})
 	return answer, nil
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

@@ -24,7 +24,7 @@ type history struct {
 func (r *replica) keep(item item) { r.past.items = append(r.past.items, item) }
 
 func (r *replica) onBegin(env *protocol.Env[smr.Message]) {
-	env.After(kit.UntilBeat(r.Cfg, env.Now, r.Times(tick)), tickTimer{})
+	env.After(kit.UntilBeat(r.Cfg, env.Now, r.Times(tick)), beatTimer{})
 	env.After(r.opt.Probe, probeTimer{})
 	r.time.seen = env.Now
 	r.settle(env)

@@ -109,7 +109,7 @@ func TestHostileMessages(t *testing.T) {
 			env.Begin(w.Clock(1) + time.Duration(rnd.IntN(1000))*time.Millisecond)
 			switch rnd.IntN(8) {
 			case 0:
-				n.Expire(env, []protocol.Timer{tickTimer{}, wakeTimer{}, campaignTimer{}, kit.FlushTimer{},
+				n.Expire(env, []protocol.Timer{beatTimer{}, wakeTimer{}, campaignTimer{}, kit.FlushTimer{},
 					kit.TickTimer{}, probeTimer{}}[rnd.IntN(6)])
 			case 1:
 				n.(protocol.Linked[smr.Message]).Broken(env, from)

@@ -14,7 +14,7 @@ import (
 // decided again some time ahead who they are.
 func (r *replica) lullRules() kit.LullRules {
 	return kit.LullRules{
-		Idle: r.nothingToDo, Ready: r.silent, Beat: tickTimer{},
+		Idle: r.nothingToDo, Ready: r.silent, Beat: beatTimer{},
 		Patience: func() time.Duration { return r.Tempo.Times(suspectTicks * tick) },
 		Heard: func(from protocol.ID) {
 			if p := r.peers[from]; p != nil {

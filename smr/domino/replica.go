@@ -90,7 +90,7 @@ func (p *peer) claim(c claims) {
 
 // The timers of a replica.
 type (
-	tickTimer     struct{}
+	beatTimer     struct{} // a tick is over: besides the beat, all that is looked at in each
 	wakeTimer     struct{} // the clock passes a slot that is in use
 	campaignTimer struct{}
 )
@@ -233,7 +233,7 @@ func (r *replica) onPeer(env *protocol.Env[smr.Message], from protocol.ID, lette
 
 func (r *replica) onTimer(env *protocol.Env[smr.Message], t protocol.Timer) {
 	switch t.(type) {
-	case tickTimer:
+	case beatTimer:
 		r.onTick(env)
 	case probeTimer:
 		r.probe(env)
@@ -282,7 +282,7 @@ func (r *replica) setWake(env *protocol.Env[smr.Message]) {
 }
 
 func (r *replica) onTick(env *protocol.Env[smr.Message]) {
-	env.After(kit.UntilBeat(r.Cfg, env.Now, r.Times(tick)), tickTimer{})
+	env.After(kit.UntilBeat(r.Cfg, env.Now, r.Times(tick)), beatTimer{})
 	r.tickTime(env)
 	if r.role == member {
 		r.soon(env)

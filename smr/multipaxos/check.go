@@ -13,8 +13,8 @@ func (r *replica) Check() error {
 			r.matched, l.last())
 	case r.State.Applied() != r.commit:
 		return fmt.Errorf("multipaxos: applied %d, decided %d", r.State.Applied(), r.commit)
-	case l.disk.Snapshot() > r.commit || l.base > l.disk.Snapshot():
-		return fmt.Errorf("multipaxos: base %d <= snapshot %d <= commit %d does not hold", l.base, l.disk.Snapshot(),
+	case l.journal.Snapshot() > r.commit || l.base > l.journal.Snapshot():
+		return fmt.Errorf("multipaxos: base %d <= snapshot %d <= commit %d does not hold", l.base, l.journal.Snapshot(),
 			r.commit)
 	case l.slots.Len() > 0 && l.at(l.last()).Ballot > r.promised:
 		return fmt.Errorf("multipaxos: slot %d was accepted in ballot %v, above the promised %v", l.last(),

@@ -57,7 +57,7 @@ func (r *replica) takes(protocol.ID, kit.SnapshotChunk) (has smr.Slot, ok bool) 
 // and an entry may be decided by them. A candidacy ends, as its phase 1 began at an older commit.
 func (r *replica) onInstalled(env *protocol.Env[smr.Message], s *kit.Arrived) error {
 	r.commit = s.Slot
-	r.log.disk.Has(s.Slot)
+	r.log.journal.Has(s.Slot)
 	r.cut(env, s.Slot)
 	r.rematch() // votes that were behind a gap may follow the snapshot now
 	if r.role == candidate {

@@ -16,15 +16,15 @@ type candidacy struct {
 	pre    bool         // in the pre-vote
 	agreed quorum.Votes // who has granted the pre-vote, or promised
 
-	low    smr.Slot // phase 1 covers the slots from here on
-	pages  []page   // one for each acceptor that was asked
-	best   []vote   // for each slot from low on, the vote of the highest ballot so far
-	decide smr.Slot // the votes in best up to this slot are known to be decided
+	low       smr.Slot   // phase 1 covers the slots from here on
+	promisers []promiser // one for each acceptor that was asked
+	best      []vote     // for each slot from low on, the vote of the highest ballot so far
+	decide    smr.Slot   // the votes in best up to this slot are known to be decided
 }
 
-// page is how much of its log an acceptor has told the candidate. Its promise counts when its last
-// page is here: until then it may hold votes that bind the candidate.
-type page struct {
+// promiser is how much of its log an acceptor has told the candidate. Its promise counts when the
+// last of it is here: until then the acceptor may have votes that bind the candidate.
+type promiser struct {
 	from protocol.ID
 	next smr.Slot
 	done bool
@@ -37,8 +37,9 @@ func (r *replica) onCampaign(env *protocol.Env[smr.Message]) {
 		r.sendPreVotes(env)
 	case r.role == candidate && env.Now-r.gotOn < r.Tempo.Times(candidateSpan) && env.Now >= r.gotOn:
 		// Promises are still coming in, or the messages were lost. The ballot stays the same: those
-		// who have promised it need not do so again.
-		for _, p := range r.candidacy.pages {
+		// who have promised it need not do so again. A gotOn ahead of now is of a clock that was set
+		// back since: how long ago that is nobody knows, so it counts as too long.
+		for _, p := range r.candidacy.promisers {
 			if !p.done {
 				r.sendPrepare(env, p)
 			}
@@ -120,26 +121,26 @@ func (r *replica) majority(v *quorum.Votes) bool {
 func (r *replica) askForPromises(env *protocol.Env[smr.Message]) {
 	c := &r.candidacy
 	for _, id := range r.State.MemberIDs() {
-		if c.page(id) == nil {
-			c.pages = append(c.pages, page{from: id, next: c.low})
-			r.sendPrepare(env, c.pages[len(c.pages)-1])
+		if c.promiser(id) == nil {
+			c.promisers = append(c.promisers, promiser{from: id, next: c.low})
+			r.sendPrepare(env, c.promisers[len(c.promisers)-1])
 		}
 	}
 }
 
-func (c *candidacy) page(of protocol.ID) *page {
-	for i := range c.pages {
-		if c.pages[i].from == of {
-			return &c.pages[i]
+func (c *candidacy) promiser(id protocol.ID) *promiser {
+	for i := range c.promisers {
+		if c.promisers[i].from == id {
+			return &c.promisers[i]
 		}
 	}
 	return nil
 }
 
-// sendPrepare asks an acceptor for the next page of its votes. The message to others need not wait
+// sendPrepare asks an acceptor for the next part of its votes. The message to others need not wait
 // for the candidate's own promise to be on disk. If a crash forgets that promise, the candidate may
 // ask in the same ballot again, but it has proposed nothing in it: see maybeLead.
-func (r *replica) sendPrepare(env *protocol.Env[smr.Message], p page) {
+func (r *replica) sendPrepare(env *protocol.Env[smr.Message], p promiser) {
 	m := prepare{Ballot: r.candidacy.ballot, Low: p.next}
 	if p.from == r.Cfg.ID {
 		r.onPrepare(env, p.from, m)
@@ -173,13 +174,13 @@ func (r *replica) onPrepare(env *protocol.Env[smr.Message], from protocol.ID, m 
 		r.raise(m.Ballot)
 		r.log.promise(env, promiseRecord{m.Ballot, r.commit})
 	}
-	// An equal ballot is answered too: the candidate asks for the next page, or the answer was
+	// An equal ballot is answered too: the candidate asks for the next part, or the answer was
 	// lost.
 	p := promise{Ballot: m.Ballot, Low: m.Low, Base: r.log.base, Commit: r.commit, Last: true}
-	var page kit.Page
+	var message kit.Page
 	for s := m.Low; s > r.log.base && s <= r.log.last(); s++ {
 		v := r.log.at(s)
-		if !page.Takes(v.Entry) {
+		if !message.Takes(v.Entry) {
 			p.Last = false
 			break
 		}
@@ -190,11 +191,11 @@ func (r *replica) onPrepare(env *protocol.Env[smr.Message], from protocol.ID, m 
 	r.Admission.Send(env, from, p)
 }
 
-// onPromise collects the votes of one acceptor, a page at a time. Pages are taken in order only,
+// onPromise collects the votes of one acceptor, a part at a time. Parts are taken in order only,
 // and once: best has no gaps because no acceptor's log has one.
 func (r *replica) onPromise(env *protocol.Env[smr.Message], from protocol.ID, m promise) {
 	c := &r.candidacy
-	p := c.page(from)
+	p := c.promiser(from)
 	if r.role != candidate || c.pre || m.Ballot != c.ballot || p == nil || p.done || m.Low != p.next {
 		return
 	}
@@ -226,7 +227,7 @@ func (c *candidacy) merge(s smr.Slot, v vote, decided smr.Slot) {
 	i := int(s - c.low)
 	switch {
 	case i > len(c.best):
-		return // cannot be from a right acceptor, whose pages come in order and have no gaps
+		return // cannot be from a right acceptor, whose promises come in order and have no gaps
 	case i == len(c.best):
 		c.best = append(c.best, v)
 	case s <= decided || v.Ballot > c.best[i].Ballot:
@@ -246,7 +247,7 @@ func (c *candidacy) merge(s smr.Slot, v vote, decided smr.Slot) {
 func (r *replica) maybeLead(env *protocol.Env[smr.Message]) {
 	c := &r.candidacy
 	for r.majority(&c.agreed) {
-		if own := c.page(r.Cfg.ID); own == nil || !own.done {
+		if own := c.promiser(r.Cfg.ID); own == nil || !own.done {
 			return
 		}
 		if c.decide == r.commit {

@@ -33,7 +33,7 @@ func (r *replica) hearLeader(env *protocol.Env[smr.Message], from protocol.ID) {
 		r.leader = from // it has no timers
 		return
 	}
-	since := env.Now - r.reset
+	since := env.Now - r.reset // below 0 if the clock was set back: then the timer is set anew
 	if r.role != follower || r.leader != from || r.quiet || since < 0 || since >= r.Times(beatEvery/2) {
 		r.becomeFollower(env, from)
 	}
@@ -77,7 +77,7 @@ func (r *replica) onAccept(env *protocol.Env[smr.Message], from protocol.ID, m a
 	}
 	r.hearLeader(env, from)
 	if len(m.Entries) == 0 && m.Round > 0 {
-		// Polled may leave ahead of that record. It says that no higher ballot was promised here
+		// The polled may leave ahead of that record. It says that no higher ballot was promised here
 		// when the question came, and that stays true if a crash forgets this one. So a leader of a
 		// higher ballot that gets this replica's promise decides only after the question was asked.
 		// That no lower ballot decides anything more holds by the majority that promised this one
@@ -125,7 +125,7 @@ func (r *replica) take(env *protocol.Env[smr.Message], m accept) {
 // lead to one question, since the answer to it brings all of them again.
 func (r *replica) miss(env *protocol.Env[smr.Message], from protocol.ID, b kit.Ballot, want smr.Slot) {
 	m := missing{Ballot: b, Want: want}
-	since := env.Now - r.missingAt
+	since := env.Now - r.missingAt // below 0 if the clock was set back: rather asked twice than never
 	if m == r.missing && since >= 0 && since < r.Tempo.Times(1) {
 		return
 	}
@@ -147,7 +147,7 @@ func (r *replica) decide(env *protocol.Env[smr.Message], to smr.Slot) {
 		r.commit++
 		e := r.log.at(r.commit).Entry
 		reply := r.State.Apply(r.commit, e)
-		r.log.disk.Executed()
+		r.log.journal.Executed()
 		if r.role == leader {
 			r.Desk.Applied(env, e, reply)
 		}
@@ -156,7 +156,7 @@ func (r *replica) decide(env *protocol.Env[smr.Message], to smr.Slot) {
 		}
 	}
 	r.matched = max(r.matched, r.commit)
-	r.log.disk.MaybeSave(env, nil)
+	r.log.journal.MaybeSave(env, nil)
 }
 
 func (r *replica) onRefusal(env *protocol.Env[smr.Message], m refusal) {

@@ -22,6 +22,14 @@ type leadership struct {
 	reads    kit.Rounds
 }
 
+// followers returns all that the leader sends to.
+func (l *leadership) followers() []*peer {
+	if len(l.learners) == 0 {
+		return l.peers
+	}
+	return slices.Concat(l.peers, l.learners)
+}
+
 // peer is a follower as its leader sees it.
 type peer struct {
 	id     protocol.ID
@@ -62,7 +70,7 @@ func (r *replica) becomeLeader(env *protocol.Env[smr.Message]) {
 			// voted there had voted in that ballot for the change's slot too, or knew it to be
 			// decided. Either way that slot was decided, for the entry that phase 1 has found: this
 			// change. But a leader proposes nothing above a change before it knows the change to be
-			// decided, and its Accept then says so. So that whole majority knew. It meets the one
+			// decided, and its accept then says so. So that whole majority knew. It meets the one
 			// that has promised, and phase 1 would know too.
 			break
 		}
@@ -93,8 +101,8 @@ func (r *replica) stopLeading(env *protocol.Env[smr.Message]) {
 
 // followMembers makes the leader's peers those of the state. A learner that has become a member
 // keeps its match, which from now on is a vote: a learner accepts by the same rules as a member,
-// and Accepted says that it has the slots on disk in this ballot. But the vote is that disk's: if
-// the member was added with another disk than the learner had, nothing is known of it.
+// and its accepted says that it has the slots on disk in this ballot. But the vote is that disk's:
+// if the member was added with another disk than the learner had, nothing is known of it.
 func (r *replica) followMembers(env *protocol.Env[smr.Message]) {
 	var peers []*peer
 	member := func(id protocol.ID) bool {
@@ -218,7 +226,7 @@ func (r *replica) room(p *peer) bool {
 }
 
 // sendAccept sends a follower the slots from its next one on; without entries it is a beat. It
-// does not wait for the leader's disk: an Accept asserts only that nothing else is proposed in its
+// does not wait for the leader's disk: an accept asserts only that nothing else is proposed in its
 // slots in this ballot, and propose says why that survives a crash; what it calls decided is on the
 // disks of a majority.
 //
@@ -249,7 +257,7 @@ func (r *replica) pump(env *protocol.Env[smr.Message], p *peer) {
 			return
 		}
 		last := min(r.lead.end, first+smr.Slot(r.Cfg.MaxBatch)-1)
-		r.sendAccept(env, p, r.log.entries(first, last, kit.MessageBytes))
+		r.sendAccept(env, p, r.log.entries(first, last))
 	}
 }
 
@@ -318,7 +326,7 @@ func (r *replica) advance(env *protocol.Env[smr.Message]) {
 	}
 	r.answerReads(env)
 	if r.commit == r.lead.end {
-		r.beat(env) // no later Accept says what is decided
+		r.beat(env) // no later accept says what is decided
 	}
 }
 

@@ -17,7 +17,9 @@ func (r *replica) learn(env *protocol.Env[smr.Message], id protocol.ID, disk kit
 	}
 	l := &r.lead
 	l.learners = slices.DeleteFunc(l.learners, func(p *peer) bool {
-		// What is known of another disk under the ID is not true of this one.
+		// What is known of another disk under the ID is not true of this one. Who has asked at a
+		// time that is not there yet did so before the clock was set back, and asks again if it is
+		// still there.
 		return p.id == id && p.disk != disk || env.Now < p.asked || env.Now-p.asked > r.Tempo.Times(kit.LearnerWanted)
 	})
 	r.dropTransfers()
@@ -49,12 +51,4 @@ func (r *replica) upToDate(
 	}
 	return p != nil && p.disk == disk && env.Now-p.asked <= r.Tempo.Times(leaderTimeout) && p.match > 0 &&
 		p.match+smr.Slot(r.Cfg.MaxBatch) >= r.commit, ""
-}
-
-// followers returns all that the leader sends to.
-func (l *leadership) followers() []*peer {
-	if len(l.learners) == 0 {
-		return l.peers
-	}
-	return slices.Concat(l.peers, l.learners)
 }

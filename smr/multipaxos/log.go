@@ -12,9 +12,9 @@ import (
 // are on disk. It has no gaps, so one number can say how far it is another replica's log. A slot
 // keeps the latest vote only: phase 1 asks for no other.
 type slotLog struct {
-	base  smr.Slot
-	slots kit.Paged[vote] // slots.At(i) is slot base+1+i
-	disk  kit.Journal
+	base    smr.Slot
+	slots   kit.Paged[vote] // slots.At(i) is slot base+1+i
+	journal kit.Journal
 }
 
 func (l *slotLog) last() smr.Slot { return l.base + smr.Slot(l.slots.Len()) }
@@ -40,11 +40,11 @@ func (l *slotLog) write(env *protocol.Env[smr.Message], rec acceptRecord) {
 	for i, e := range rec.Entries {
 		l.set(rec.First+smr.Slot(i), vote{rec.Ballot, e})
 	}
-	l.disk.Wrote(env.Append(rec), rec.First+smr.Slot(len(rec.Entries))-1)
+	l.journal.Wrote(env.Append(rec), rec.First+smr.Slot(len(rec.Entries))-1)
 }
 
 func (l *slotLog) promise(env *protocol.Env[smr.Message], rec promiseRecord) {
-	l.disk.Promised(env.Append(rec))
+	l.journal.Promised(env.Append(rec))
 }
 
 // load takes over a record from the disk. Records come in the order of writing: a later one has the
@@ -52,7 +52,7 @@ func (l *slotLog) promise(env *protocol.Env[smr.Message], rec promiseRecord) {
 func (l *slotLog) load(rec protocol.Record[smr.Message]) error {
 	switch m := rec.Msg.(type) {
 	case promiseRecord:
-		l.disk.Promised(rec.Index)
+		l.journal.Promised(rec.Index)
 	case acceptRecord:
 		if l.slots.Len() == 0 && m.First > l.base+1 {
 			l.base = m.First - 1
@@ -63,7 +63,7 @@ func (l *slotLog) load(rec protocol.Record[smr.Message]) error {
 		for i, e := range m.Entries {
 			l.set(m.First+smr.Slot(i), vote{m.Ballot, e})
 		}
-		l.disk.Found(rec.Index, m.First+smr.Slot(len(m.Entries))-1)
+		l.journal.Found(rec.Index, m.First+smr.Slot(len(m.Entries))-1)
 	default:
 		return fmt.Errorf("record %d is a %T, which is none of the protocol's", rec.Index, rec.Msg)
 	}
@@ -77,7 +77,7 @@ func (l *slotLog) cut(env *protocol.Env[smr.Message], to smr.Slot, p promiseReco
 		return
 	}
 	l.forget(to)
-	l.disk.Cut(env, to, p)
+	l.journal.Cut(env, to, p)
 }
 
 // forget forgets the slots up to one in memory.
@@ -90,12 +90,12 @@ func (l *slotLog) forget(to smr.Slot) {
 
 // entries returns what was accepted for the slots from first to last, or as many of them as fit in
 // one message.
-func (l *slotLog) entries(first, last smr.Slot, maxBytes int) []kit.Entry {
+func (l *slotLog) entries(first, last smr.Slot) []kit.Entry {
 	var out []kit.Entry
-	size := 0
+	var message kit.Page
 	for s := first; s <= last; s++ {
 		e := l.at(s).Entry
-		if size += len(e.Command) + 32; size > maxBytes && len(out) > 0 {
+		if !message.Takes(e) {
 			break
 		}
 		out = append(out, e)

@@ -9,13 +9,13 @@ import (
 
 // What replicas say to each other, in letters.
 type (
-	// preVote asks whether a Prepare would be welcome: it disturbs nobody who has a leader.
+	// preVote asks whether a prepare would be welcome: it disturbs nobody who has a leader.
 	preVote struct {
 		Ballot kit.Ballot
 		Commit smr.Slot
 	}
 
-	// preVoteReply answers a PreVote. Promised is the highest ballot that the sender has promised.
+	// preVoteReply answers a preVote. Promised is the highest ballot that the sender has promised.
 	preVoteReply struct {
 		Ballot   kit.Ballot
 		Granted  bool
@@ -70,7 +70,7 @@ type (
 		Ballot kit.Ballot
 	}
 
-	// polled answers a leader's poll, which is the number of a round in an Accept: when the sender
+	// polled answers a leader's poll, which is the number of a round in an accept: when the sender
 	// received it, it had promised no higher ballot. Reads that came before the question can be
 	// answered once a majority has said so.
 	polled struct {
@@ -78,7 +78,7 @@ type (
 		Round  uint64
 	}
 
-	// missing answers an Accept that was ahead of the sender's log: it needs the slots from Want
+	// missing answers an accept that was ahead of the sender's log: it needs the slots from Want
 	// on, or a snapshot if Want is 0.
 	missing struct {
 		Ballot kit.Ballot

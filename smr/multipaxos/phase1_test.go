@@ -217,8 +217,8 @@ func TestPhase1AgreesWithItsTwin(t *testing.T) {
 	}
 }
 
-// TestPhase1InPages has an acceptor whose votes take three messages.
-func TestPhase1InPages(t *testing.T) {
+// TestPhase1InParts has an acceptor whose votes take three messages.
+func TestPhase1InParts(t *testing.T) {
 	s := newScript(t)
 	b := s.campaign()
 	s.receive(3, kit.Letter{Disk: 3, Msg: promise{Ballot: b, Low: 1, Last: true}})
@@ -502,8 +502,8 @@ func TestLogSurvives(t *testing.T) {
 					}
 				}
 			}
-			if len(disk) != l.disk.Records() {
-				t.Fatalf("%d records are on disk, %d are known", len(disk), l.disk.Records())
+			if len(disk) != l.journal.Records() {
+				t.Fatalf("%d records are on disk, %d are known", len(disk), l.journal.Records())
 			}
 		}
 	}

@@ -85,7 +85,8 @@ func plants() []plant.Bug {
 		},
 		{
 			Name: "a cut log loses the promise", Dir: dir, Test: "TestPromiseSurvivesACut",
-			Old: "\tl.disk.Cut(env, to, p)\n", New: "\tif MUTANT {\n\t\tp.Ballot = 0\n\t}\n\tl.disk.Cut(env, to, p)\n",
+			Old: "\tl.journal.Cut(env, to, p)\n",
+			New: "\tif MUTANT {\n\t\tp.Ballot = 0\n\t}\n\tl.journal.Cut(env, to, p)\n",
 		},
 		{
 			Name: "an answer to a poll of another ballot counts", Dir: dir, Test: "TestPolledOfAnotherBallotConfirmsNothing",

@@ -81,7 +81,7 @@ func TestPromiseSurvivesACut(t *testing.T) {
 			r.Install(env, smrtest.Arrive(t, env, r.State, kit.Snapshot{Slot: 60, Data: data}, nil))
 		} else {
 			r.Cfg.SnapshotEvery = 1
-			r.log.disk.MaybeSave(env, nil)
+			r.log.journal.MaybeSave(env, nil)
 		}
 		disk.Write(env, 0)
 		if len(disk.Log) != 1 {
@@ -235,10 +235,10 @@ func TestAcceptorSurvivesRestart(t *testing.T) {
 		before := r
 		r, _ = onDisk(t, &disk)
 		if r.promised != before.promised || r.log.last() != before.log.last() || r.commit > before.commit ||
-			r.log.disk.Snapshot() != before.log.disk.Snapshot() {
+			r.log.journal.Snapshot() != before.log.journal.Snapshot() {
 			t.Fatalf("seed %d: after a crash promised %v, accepted up to %d, decided %d, snapshot of %d; before %v, %d, %d, %d",
-				seed, r.promised, r.log.last(), r.commit, r.log.disk.Snapshot(), before.promised, before.log.last(), before.commit,
-				before.log.disk.Snapshot())
+				seed, r.promised, r.log.last(), r.commit, r.log.journal.Snapshot(),
+				before.promised, before.log.last(), before.commit, before.log.journal.Snapshot())
 		}
 		for s := max(r.log.base, before.commit) + 1; s <= r.log.last(); s++ {
 			if r.log.at(s).Ballot != before.log.at(s).Ballot {

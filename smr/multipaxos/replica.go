@@ -23,7 +23,8 @@ func (r role) String() string {
 	return [...]string{"blank", "follower", "candidate", "leader"}[r]
 }
 
-// replica is an acceptor, learner and possible leader.
+// replica is what Paxos calls an acceptor and a learner, and a possible leader. A leader's learners
+// are Raft's, replicas that are to be added.
 type replica struct {
 	kit.Replica // Tempo measures the leader's messages and the answers to them; Transfers are for a leader
 	role        role
@@ -49,7 +50,7 @@ type replica struct {
 	}
 	missing   missing // the last one that was sent, at missingAt
 	missingAt time.Duration
-	gotOn     time.Duration // when the candidacy last got on: a quorum or a page of promises came
+	gotOn     time.Duration // when the candidacy last got on: a quorum or a part of a promise came
 
 	candidacy candidacy
 	lead      leadership
@@ -83,12 +84,12 @@ func newReplica(cfg smr.ReplicaConfig) (*replica, error) {
 		return nil, err
 	}
 	r := &replica{Replica: base}
-	r.log.disk.Follow(&r.Replica, r.cut)
+	r.log.journal.Follow(&r.Replica, r.cut)
 	r.Follow(kit.Rules{
 		Load: r.load, Members: r.onMembers, Leaving: r.onRemoved,
 		Client: r.onClient, Peer: r.onPeer, Joins: r.learn, Timer: r.onTimer, Batch: r.onBatch,
 		HandOver: r.handOver, Rest: r.restRules(),
-		Takes: r.takes, Wanted: r.onSnapshotWanted, Installed: r.onInstalled, Saved: r.log.disk.Saved,
+		Takes: r.takes, Wanted: r.onSnapshotWanted, Installed: r.onInstalled, Saved: r.log.journal.Saved,
 		Status: r.status, Doubtful: r.applyDoubtful,
 	})
 	return r, nil
@@ -105,7 +106,7 @@ func (r *replica) load(
 		return false, err
 	}
 	slot := found.Slot
-	r.log.disk.Has(slot)
+	r.log.journal.Has(slot)
 	r.commit = slot
 	for _, rec := range log {
 		if err := r.log.load(rec); err != nil {
@@ -131,7 +132,7 @@ func (r *replica) load(
 	for r.State.Applied() < r.commit {
 		s := r.State.Applied() + 1
 		r.State.Apply(s, r.log.at(s).Entry)
-		r.log.disk.Executed()
+		r.log.journal.Executed()
 	}
 	r.rematch()
 	return found.Blank, nil
@@ -246,7 +247,7 @@ func (r *replica) onRemoved(env *protocol.Env[smr.Message]) {
 
 func (r *replica) status(s *smr.Status) {
 	s.Role, s.Leader, s.Ballot, s.Committed = r.role.String(), r.leader, uint64(r.promised), r.commit
-	s.Snapshot, s.LogSize = r.log.disk.Snapshot(), r.log.disk.Records()
+	s.Snapshot, s.LogSize = r.log.journal.Snapshot(), r.log.journal.Records()
 }
 
 // applyDoubtful executes the whole log, for a group that has lost all other disks. Entries above

@@ -169,7 +169,8 @@ func (o *owner) Check() error {
 	return o.part.Check()
 }
 
-// A partWorld is a group whose members are embedded, and what is known of all of them.
+// A partWorld is a group whose members are embedded, and what is known of all of them. It stands on
+// package sim, without deploy: what members tell their applications is no answer to a call.
 type partWorld struct {
 	sim     *sim.Sim[any]
 	rand    *rand.Rand

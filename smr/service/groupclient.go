@@ -1,6 +1,7 @@
 package service
 
 import (
+	"context"
 	"fmt"
 	"sync/atomic"
 
@@ -39,6 +40,14 @@ func (e *LeaseGroupError) Error() string {
 		"this key", e.Lease, e.Key)
 }
 
+// A QuotaError says that the service would hold more than its quota; nothing was changed.
+// Deletions, and changes that do not make it grow, go on.
+type QuotaError struct {
+	Reason string // what is there, and what it would be
+}
+
+func (e *QuotaError) Error() string { return "the quota is used up: " + e.Reason }
+
 // outer returns the ID by which clients know a lease of the group: groups number their leases each
 // for itself, and a lease is to tell its group.
 func (c *groupClient) outer(id kv.LeaseID) kv.LeaseID {
@@ -65,4 +74,20 @@ func (c *groupClient) outerItems(items []kv.Item) []kv.Item {
 		items[i].Lease = c.outer(items[i].Lease)
 	}
 	return items
+}
+
+func (c *groupClient) SetQuota(ctx context.Context, q kv.Quota) (kv.Usage, error) {
+	r, err := c.write(ctx, "", nil, kv.SetQuota(q))
+	if err != nil {
+		return kv.Usage{}, err
+	}
+	return r.Usage()
+}
+
+func (c *groupClient) Usage(ctx context.Context) (kv.Usage, error) {
+	r, err := known(c.kv.Read(ctx, kv.GetUsage()))
+	if err != nil {
+		return kv.Usage{}, err
+	}
+	return r.Usage()
 }

@@ -19,8 +19,9 @@ import (
 )
 
 // A World is a running scenario, for scripts. It does not stand on package smrsim, whose groups are
-// for measuring: theirs have the members that they begin with, each where it is placed, and none is
-// refused. What both have alike is in sim/deploy.
+// for measuring: theirs have the members that they begin with, each where it is placed, while here
+// members join, are removed and get new disks in the course of a run. What both have alike is in
+// sim/deploy.
 type World struct {
 	Sim *deploy.Deployment[smr.Message]
 

@@ -258,7 +258,7 @@ type (
 func entryFormat() *wirefmt.Format[store.Message] { return wirefmt.NewFormat("carousel", 1, entryKinds()...) }
 
 // format is that of messages and, from tag 48 on, of entries.
-func format() *wirefmt.Format[store.Message] {
+func codec() *wirefmt.Format[store.Message] {
 	group := []wirefmt.Kind[store.Message]{wirefmt.NewKind[store.Message](16, kit.GroupedFields())}
 	return wirefmt.NewFormat("carousel", 1, slices.Concat(store.RequestKinds(), store.SnapshotKinds(), group,
 		prepareKinds(), agentKinds(), serverKinds(), entryKinds())...)

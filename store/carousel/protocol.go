@@ -31,7 +31,7 @@ func in(mode variant) store.Protocol {
 		NewServer:      kit.NodeOf(func(cfg store.Config) (*server, error) { return newServer(cfg, mode) }),
 		NewCoordinator: kit.NodeOf(func(cfg store.Config) (*agent, error) { return newAgent(cfg, mode) }),
 		NewClient:      kit.ClientOf(func(cfg store.Config) (*client, error) { return newClient(cfg, mode) }),
-		Codec:          format(), FixedSites: true, Partial: true, Stamped: true, Clocked: true,
+		Codec:          codec(), FixedSites: true, Partial: true, Stamped: true, Clocked: true,
 		Declares: true, Snapshots: true, Stale: true, Leads: true, Orders: true, Coordinating: mode == directMode,
 		Modes:   []string{string(basicMode), string(fastMode), string(directMode)},
 		Variant: func(name string) store.Protocol { return in(variant(name)) },

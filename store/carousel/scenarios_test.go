@@ -24,7 +24,7 @@ func TestScenarios(t *testing.T) {
 
 // written writes what is the protocol's own.
 func written(all msgtext.Format, v any) (string, bool) {
-	format := format()
+	format := codec()
 	switch v := v.(type) {
 	case kit.Grouped: // what the group says is a message like any other
 		return all.Of(v.Msg), true

@@ -68,7 +68,7 @@ func TestCrashInEachWrite(t *testing.T) { storetest.CrashInEachWrite(t, subject(
 func TestScenarios(t *testing.T) {
 	names := [...]string{prepared: "prepared", committed: "committed", aborted: "aborted", forgotten: "forgotten",
 		waiting: "waits"}
-	format := format()
+	format := codec()
 	talk.Play(t, Protocol(), func(all msgtext.Format, v any) (string, bool) {
 		switch v := v.(type) {
 		case grouped: // what the group says is a message like any other

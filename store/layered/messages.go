@@ -67,7 +67,7 @@ func commandFormat() *wirefmt.Format[store.Message] {
 }
 
 // format is that of messages and, from tag 32 on, of commands.
-func format() *wirefmt.Format[store.Message] {
+func codec() *wirefmt.Format[store.Message] {
 	inner := kit.GroupedFields()
 	group := wirefmt.NewKind[store.Message](16, func(c *wirefmt.Coder, m *grouped) {
 		wirefmt.Uint32(c, &m.Shard)

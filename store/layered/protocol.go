@@ -16,6 +16,6 @@ func protocolOf(logEntries int) store.Protocol {
 		NewServer:      kit.NodeOf(func(cfg store.Config) (*server, error) { return newServer(cfg, logEntries) }),
 		NewCoordinator: kit.NodeOf(newCoordinator),
 		NewClient:      kit.ClientOf(newClient),
-		Codec:          format(), FixedSites: true, Partial: true, Leads: true,
+		Codec:          codec(), FixedSites: true, Partial: true, Leads: true,
 	}
 }

@@ -218,7 +218,7 @@ type (
 	}
 )
 
-func format() *wirefmt.Format[store.Message] {
+func codec() *wirefmt.Format[store.Message] {
 	return wirefmt.NewFormat("tapir", 1, slices.Concat(store.RequestKinds(), txnKinds(), groupKinds())...)
 }
 

@@ -40,9 +40,9 @@ func messages() []store.Message {
 	}
 }
 
-func TestCodec(t *testing.T) { wiretest.Codec(t, storetest.Own(format()), 0, messages()) }
+func TestCodec(t *testing.T) { wiretest.Codec(t, storetest.Own(codec()), 0, messages()) }
 
-func FuzzCodec(f *testing.F) { wiretest.Fuzz(f, format(), messages()) }
+func FuzzCodec(f *testing.F) { wiretest.Fuzz(f, codec(), messages()) }
 
 // TestLayouts tests what servers have on disk beside values and parts.
 func TestLayouts(t *testing.T) {

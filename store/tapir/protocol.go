@@ -15,6 +15,6 @@ func Protocol() store.Protocol {
 		NewServer:      kit.NodeOf(newServer),
 		NewCoordinator: kit.NodeOf(newCoordinator),
 		NewClient:      kit.ClientOf(newClient),
-		Codec:          format(), FixedSites: true, Partial: true,
+		Codec:          codec(), FixedSites: true, Partial: true,
 	}
 }

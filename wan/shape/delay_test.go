@@ -1,6 +1,8 @@
 package shape_test
 
 import (
+	"context"
+	"errors"
 	"io"
 	"slices"
 	"testing"
@@ -196,5 +198,25 @@ func TestThousandsOfConnections(t *testing.T) {
 			}
 		}
 		n.Close()
+	})
+}
+
+// TestPause: it takes its time, none if none is wanted, and no longer than its context.
+func TestPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gone := errors.New("gone")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(4*time.Second, func() { cancel(gone) })
+		for _, c := range []struct {
+			d, want time.Duration
+			err     error
+		}{
+			{-time.Second, 0, nil}, {3 * time.Second, 3 * time.Second, nil}, {3 * time.Second, time.Second, gone}, {0, 0, gone},
+		} {
+			began := time.Now()
+			if err := shape.Pause(ctx, c.d); err != c.err || time.Since(began) != c.want {
+				t.Errorf("%v took %v: %v, want %v: %v", c.d, time.Since(began), err, c.want, c.err)
+			}
+		}
 	})
 }

@@ -1,10 +1,12 @@
 package shape
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/foresay/foresay/wan"
 )
@@ -181,3 +183,20 @@ type addr struct {
 
 func (addr) Network() string  { return "wan" }
 func (a addr) String() string { return string(a.site) + ":" + strconv.Itoa(a.port) }
+
+// Pause is for what takes time at the ends, where a program stands for a busier one: a server's
+// work, a user's thinking. It waits for d, and returns early with the context's cause. Nothing is
+// waited for if d is not above 0.
+func Pause(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return context.Cause(ctx)
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -219,9 +219,16 @@ func (i interrupt) Write(b []byte) (int, error) {
 
 func TestDashArguments(t *testing.T) {
 	for says, args := range map[string][]string{
-		"want one service or more":  {"dash"},
-		"are the same service":      {"dash", "A:1", "x=http://a:1/debug/foresay"},
-		"x=a:1 and x=b:1 have the":  {"dash", "x=a:1", "x=b:1"},
+		"want one service or more": {"dash"},
+		"are the same service":     {"dash", "A:1", "x=http://a:1/debug/foresay"},
+		"x=a:1 and x=b:1 have the": {"dash", "x=a:1", "x=b:1"},
+
+		"the same service, http://a:1/debug/foresay/\n":      {"dash", "a:1", "http://a:1"},
+		"the same service, https://a/debug/foresay/\n":       {"dash", "https://a", "x=https://a/"},
+		"the same service, http://a:1/x/foresay/\n":          {"dash", "http://a:1/x/foresay/", "http://a:1/x/foresay"},
+		"the same service, http://[::1]:80/debug/foresay/\n": {"dash", "pay=[::1]:80", "[::1]:80"},
+		"pay=[::1]:80 and pay=a:1 have the":                  {"dash", "pay=[::1]:80", "pay=a:1"},
+
 		"--open is for --dash":      {"demo", "--open"},
 		"--listen is for --dash":    {"demo", "--listen", "127.0.0.1:0"},
 		"--svg is not for --dash":   {"demo", "--dash", "--svg", "x"},
