@@ -253,7 +253,7 @@ type (
 	done struct{ ID store.TxnID }
 )
 
-// entryFormat is format of entries alone, which a server makes for itself: it is made in a tenth of
+// entryFormat is codec of entries alone, which a server makes for itself: it is made in a tenth of
 // the time.
 func entryFormat() *wirefmt.Format[store.Message] { return wirefmt.NewFormat("carousel", 1, entryKinds()...) }
 
