@@ -330,12 +330,14 @@ func (t *task) seeKnown() {
 type choice struct {
 	members []int
 	basis   *spectree.Basis // of the members' results
+	arrived []int           // the others went on without anybody who needs them
 }
 
 // outcome returns what the combination has come to, and the members on which that rests, the first
 // of which has its value: those that decide returns, or all that have arrived, if it cannot succeed
 // any more. It is the same in all runs of a task: where others would do, the members of an earlier
-// run are waited for, unless that run stood on a wrong guess there.
+// run are waited for, unless that run stood on a wrong guess there. Those that it did without have
+// not arrived: what they have left open nobody needs, as little as then.
 func (c *combination) outcome() (members []int, err error) {
 	members, err = c.rests(c.arrived)
 	r := c.out.run
@@ -354,7 +356,7 @@ func (c *combination) outcome() (members []int, err error) {
 			if t.choices == nil {
 				t.choices = make(map[string][]choice)
 			}
-			t.choices[c.out.name] = append(earlier, choice{members, c.basis(members)})
+			t.choices[c.out.name] = append(earlier, choice{members, c.basis(members), slices.Clone(c.arrived)})
 			t.mu.Unlock()
 			return members, err
 		}
@@ -368,6 +370,7 @@ func (c *combination) outcome() (members []int, err error) {
 			return nil, nil
 		}
 		if again, err := c.rests(chosen); slices.Equal(again, chosen) {
+			c.arrived = slices.DeleteFunc(c.arrived, func(i int) bool { return !slices.Contains(earlier[n].arrived, i) })
 			return again, err
 		}
 	}

@@ -287,3 +287,32 @@ func TestFutureEndsWhileItsTaskIsLocked(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestDoneWithoutInEachRun: what a combination did without in one run nobody waits for in another
+// one, in which it comes to its end first.
+func TestDoneWithoutInEachRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &player{t: t, w: newWorld(10 * ms), s: testCallSites(t), delay: [3]time.Duration{10 * ms, 20 * ms, 200 * ms}}
+		began := time.Now()
+		_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
+			fails := Go(ctx, func(ctx context.Context) (int, error) {
+				p.future(ctx, "open", 2, 1, "")
+				return p.get(ctx, "fails", 1, 0)
+			})
+			succeeds := Go(ctx, func(ctx context.Context) (int, error) {
+				v, err := p.get(ctx, "succeeds", 0, 1)
+				if State(ctx).Run > 1 {
+					time.Sleep(ms)
+				}
+				return v, err
+			})
+			if _, err := Any(fails, succeeds).Wait(ctx); err != nil {
+				return 0, err
+			}
+			return p.get(Predicting(ctx, 2), "guess", 1, 1)
+		})
+		if took := time.Since(began); err != nil || took > 40*ms {
+			t.Errorf("%v after %v", err, took)
+		}
+	})
+}

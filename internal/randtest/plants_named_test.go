@@ -56,6 +56,16 @@ func guardPlants() []named {
 			new: "if t = sh.of; MUTANT {\nt = l.run.task\n} else if !t.remembers(key) {\n",
 		}, "TestShadowMemo", "its programs have no shadows"},
 		{plant{
+			name: "what a combination did without is waited for in a replay", dir: "internal/engine",
+			old: "return !slices.Contains(earlier[n].arrived, i) })",
+			new: "return !MUTANT && !slices.Contains(earlier[n].arrived, i) })",
+		}, "TestDoneWithoutInEachRun", onlyWaits},
+		{plant{
+			name: "code has no more time to repeat what took effect than it had", dir: "internal/engine",
+			old: "time.Since(t.began)+repeatsWithin)",
+			new: "time.Since(t.began)+map[bool]time.Duration{false: repeatsWithin}[MUTANT])",
+		}, "TestSlowToRepeat", "few programs' code takes seconds in a replay"},
+		{plant{
 			name: "a site is of a method that there is not", dir: "specgrpc",
 			old: "cmp.Or(checkMethodName(site.Name), checkKnown(site.Name)); err != nil {\n",
 			new: "cmp.Or(checkMethodName(site.Name), checkKnown(site.Name)); err != nil && !MUTANT {\n",
