@@ -61,6 +61,7 @@ func TestMistakesInAStore(t *testing.T) {
 	for _, tc := range []struct{ text, want string }{
 		{`{"cluster": ""}`, `f:1: cluster: it is missing`},
 		{`{"cluster": "c"}`, `f: epoch: it is missing`},
+		{`{"cluster": "c", "id": "a b"}`, `f:1: id: "a b" is none: letters`},
 		{"{\"cluster\": \"c\",\n\"epoch\": 1}", `f: shards: it is missing`},
 		{`{"colour": 1}`, `f:1: colour: there is no such field`},
 		{storeStart + `"sites": []}`, `f:2: sites: there are none`},

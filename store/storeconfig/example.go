@@ -14,6 +14,8 @@ const storeExample = `// A store's file, store.json: the same for all of its mac
 {
   // Machines of different clusters do not talk.
   "cluster": "shop",
+  // Tells this store from others of the same name. 'foresay store init' makes it up at random; it stays as it is. It may be left out.
+  "id": "q3ld5mxk7tz2hnrw4ybcfgj6va",
   // 1, and one more with each change of the sites. Machines of different epochs do not talk. 'foresay store resolve' has those that
   // run agree on the next one, and writes it.
   "epoch": 1,

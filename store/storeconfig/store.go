@@ -1,6 +1,8 @@
 package storeconfig
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"regexp"
 	"slices"
@@ -16,9 +18,12 @@ import (
 // and where that is.
 type Store struct {
 	Cluster string `json:"cluster"`
-	Epoch   uint64 `json:"epoch"`
-	Shards  int    `json:"shards"`
-	Sites   []Site `json:"sites"`
+	// ID is random, and stays in all epochs: names of clusters are often the same. Files of earlier
+	// versions have none. See Identity.
+	ID     string `json:"id,omitempty"`
+	Epoch  uint64 `json:"epoch"`
+	Shards int    `json:"shards"`
+	Sites  []Site `json:"sites"`
 	// Placement are the sites that have a copy of each shard, the one that leads it first in front;
 	// left out: all sites have all. 'foresay store move' changes it while the store runs.
 	Placement [][]string `json:"placement,omitempty"`
@@ -92,6 +97,24 @@ func ReadStore(name string) (*Store, error) {
 	return s, nil
 }
 
+// Identity tells the store from all others, also those of the same name: its ID or, if it has none,
+// what a file of earlier versions says that another store's hardly does. That changes when a site
+// is replaced; the ID does not.
+func (s *Store) Identity() string {
+	if s.ID != "" {
+		return s.ID
+	}
+	h := sha256.New()
+	fmt.Fprintf(h, "%q %q %q %d", s.Cluster, s.proto.Name, s.Mode, s.Shards)
+	for _, site := range s.Sites {
+		fmt.Fprintf(h, " %q %d", site.Name, site.Number)
+		for _, m := range site.Machines { // clients' addresses differ from view to view
+			fmt.Fprintf(h, " %q %q", m.Name, m.Peers)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
 // StoreProtocol returns the protocol that the file names.
 func (s *Store) StoreProtocol() store.Protocol { return s.proto }
 
@@ -162,6 +185,9 @@ func (s *Store) check() error {
 	case s.Cluster == "":
 		return configfile.Fieldf("cluster", "it is missing: the name that all machines and clients of the store have in "+
 			"their files")
+	case s.ID != "" && !namePattern.MatchString(s.ID):
+		return configfile.Fieldf("id", "%q is none: letters, digits, and after the first one dots, dashes and underscores",
+			s.ID)
 	case s.Epoch == 0:
 		return configfile.Fieldf("epoch", "it is missing: 1, and one more with each change of the sites")
 	case s.Shards == 0:
