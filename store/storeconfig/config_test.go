@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -74,6 +75,13 @@ func TestMistakesInAStore(t *testing.T) {
 			`f:2: order: unknown order "age" (want arrival, or none)`},
 		{storeStart + `"protocol": "carousel", "max_offset": "no", "sites": [` + siteA + `]}`,
 			`f:2: max_offset: "no" is no duration such as 250ms`},
+		{storeStart + `"protocol": "carousel", "round_trip": "60ms", "max_offset": "241ms", "sites": [` + siteA + `]}`,
+			`f:2: max_offset: it is 241ms; want at most 240ms, which with a round_trip of 60ms is 4 of those: commits wait`},
+		{storeStart + `"protocol": "carousel", "max_offset": "1001ms", "sites": [` + siteA + `]}`,
+			`f:2: max_offset: it is 1001ms; want at most 1s, which with a round_trip of 250ms is 4 of those`},
+		{storeStart + `"round_trip": "1ns", "sites": [` + siteA + `]}`,
+			`f:2: round_trip: it is 1ns; want 1ms to 1m0s: timeouts are multiples of it`},
+		{storeStart + `"round_trip": "100h", "sites": [` + siteA + `]}`, `f:2: round_trip: it is 100h; want 1ms to 1m0s`},
 		{storeStart + `"max_txns": -1, "sites": [` + siteA + `]}`, `f:2: max_txns: -1 is less than 0`},
 		{storeStart + "\"sites\": [" + siteA + "],\n\"placement\": [[\"a\"], [\"a\"]]}",
 			`f:3: placement: in a store of the protocol replicatedcommit all sites have all shards`},
@@ -138,6 +146,28 @@ func TestMistakesInAMachine(t *testing.T) {
 		_, err := ReadMachine(write(t, dir, "m.json", tc.text))
 		if want := "config: " + filepath.Join(dir, tc.want); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s\ngives the error %v, want one that begins with %q", tc.text, err, want)
+		}
+	}
+}
+
+// TestLimitsOfTimes: what is just within them is taken, and so is what the default would be.
+func TestLimitsOfTimes(t *testing.T) {
+	for _, times := range []string{`"round_trip": "60ms", "max_offset": "240ms"`, `"max_offset": "1s"`,
+		`"round_trip": "1ms", "max_offset": "10ms"`, `"round_trip": "1m"`} {
+		s := &Store{}
+		if err := configfile.Parse("f", []byte(storeStart+`"protocol": "carousel", `+times+`, "sites": [`+siteA+`]}`), s,
+			s.check); err != nil {
+			t.Errorf("%s: %v", times, err)
+		}
+	}
+}
+
+// TestExampleHasAllFields: who writes a file by hand finds all there is in the example.
+func TestExampleHasAllFields(t *testing.T) {
+	for f := range reflect.TypeFor[Store]().Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name != "" && !strings.Contains(Example(), `"`+name+`"`) {
+			t.Errorf("the example has no %s", name)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package storeconfig
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -205,22 +206,8 @@ func (s *Store) check() error {
 	if err := CheckOrder(s.proto, s.Order); err != nil {
 		return configfile.Field("order", err)
 	}
-	for _, f := range [...]struct {
-		field, text string
-		to          *time.Duration
-	}{{"round_trip", s.RoundTrip, &s.times.roundTrip}, {"retain", s.Retain, &s.times.retain},
-		{"max_ahead", s.MaxAhead, &s.times.maxAhead}, {"max_offset", s.MaxOffset, &s.times.maxOffset}} {
-		if f.text == "" {
-			continue
-		}
-		d, err := time.ParseDuration(f.text)
-		if err != nil || d <= 0 {
-			return configfile.Fieldf(f.field, "%q is no duration such as 250ms", f.text)
-		}
-		*f.to = d
-	}
-	if s.MaxOffset != "" && !s.proto.Clocked {
-		return configfile.Fieldf("max_offset", "the protocol %s does not rely on clocks", s.proto.Name)
+	if err := s.checkTimes(); err != nil {
+		return err
 	}
 	if len(s.Sites) == 0 {
 		return configfile.Fieldf("sites", "there are none")
@@ -262,6 +249,53 @@ func (s *Store) check() error {
 	if layout, err := s.Topology().Layout(); err == nil && s.proto.FixedSites && !layout.Original() {
 		return configfile.Fieldf("sites", "a store of the protocol %s has the sites that it began with: none can be fenced "+
 			"or replaced", s.proto.Name)
+	}
+	return nil
+}
+
+// What round_trip may be. Timeouts are multiples of it: with less, computers that do other things
+// too run into them all the time; with more, nobody would see the end of one.
+const (
+	leastRoundTrip = time.Millisecond
+	mostRoundTrip  = time.Minute
+)
+
+// offsetTrips is how many round trips max_offset may be. A commit may wait for twice that until its
+// time has passed on all clocks, and transactions that wait behind another one for more than eight
+// round trips are refused.
+const offsetTrips = 4
+
+// checkTimes reads the durations.
+func (s *Store) checkTimes() error {
+	for _, f := range [...]struct {
+		field, text string
+		to          *time.Duration
+	}{{"round_trip", s.RoundTrip, &s.times.roundTrip}, {"retain", s.Retain, &s.times.retain},
+		{"max_ahead", s.MaxAhead, &s.times.maxAhead}, {"max_offset", s.MaxOffset, &s.times.maxOffset}} {
+		if f.text == "" {
+			continue
+		}
+		d, err := time.ParseDuration(f.text)
+		if err != nil || d <= 0 {
+			return configfile.Fieldf(f.field, "%q is no duration such as 250ms", f.text)
+		}
+		*f.to = d
+	}
+	if d := s.times.roundTrip; s.RoundTrip != "" && (d < leastRoundTrip || d > mostRoundTrip) {
+		return configfile.Fieldf("round_trip", "it is %s; want %v to %v: timeouts are multiples of it", s.RoundTrip,
+			leastRoundTrip, mostRoundTrip)
+	}
+	if s.MaxOffset == "" {
+		return nil
+	}
+	if !s.proto.Clocked {
+		return configfile.Fieldf("max_offset", "the protocol %s does not rely on clocks", s.proto.Name)
+	}
+	trip := cmp.Or(s.times.roundTrip, store.DefaultRoundTrip)
+	if most := max(offsetTrips*trip, store.DefaultMaxOffset); s.times.maxOffset > most {
+		return configfile.Fieldf("max_offset", "it is %s; want at most %v, which with a round_trip of %v is %d of those: "+
+			"commits wait for up to twice max_offset, and what waits behind one for long is refused", s.MaxOffset, most,
+			trip, offsetTrips)
 	}
 	return nil
 }
