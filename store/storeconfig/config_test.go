@@ -186,7 +186,7 @@ func FuzzStore(f *testing.F) {
 	})
 }
 
-// TestFragile: a placement with too few replicas is said to be one, if there are sites for more.
+// TestFragile: a store with too few sites, or a placement with too few replicas, is said to be one.
 func TestFragile(t *testing.T) {
 	few, enough := [][]string{{"a", "b", "c"}, {"b", "c"}}, [][]string{{"a", "b", "c"}, {"b", "c", "d"}}
 	sites := []Site{{Name: "a"}, {Name: "b"}, {Name: "c"}, {Name: "d"}}
@@ -196,7 +196,11 @@ func TestFragile(t *testing.T) {
 	}{
 		{Store{Sites: sites}, ""},
 		{Store{Sites: sites, Placement: enough, Coordinating: enough}, ""},
-		{Store{Sites: sites[1:3], Placement: few[1:]}, ""},
+		{Store{Sites: sites[:3]}, ""},
+		{Store{Sites: sites[1:3]}, "all is away while one of the sites b and c is: a majority of two is both"},
+		{Store{Sites: sites[1:3], Placement: few[1:]},
+			"shard 0 is away while one of its sites is: it has copies at b, c only; with 3 it is not"},
+		{Store{Sites: sites[:1]}, "nothing is replicated: all is at the site a, and lost with it"},
 		{Store{Sites: sites, Placement: few},
 			"shard 1 is away while one of its sites is: it has copies at b, c only; with 3 it is not"},
 		{Store{Sites: sites, Placement: enough, Coordinating: few}, "the coordinating group 1 is away while"},

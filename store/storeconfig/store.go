@@ -360,11 +360,15 @@ func (s Site) check(at string, used map[string]string) error {
 // its sites may be away.
 const enoughCopies = 3
 
-// Fragile says what is away while one site is, though the store has sites for more copies; "" if
-// nothing is.
+// Fragile says what is away while one site is; "" if nothing is.
 func (s *Store) Fragile() string {
-	if len(s.Sites) < enoughCopies {
-		return ""
+	switch {
+	case len(s.Sites) == 1:
+		return fmt.Sprintf("nothing is replicated: all is at the site %s, and lost with it; with %d sites one may be lost",
+			s.Sites[0].Name, enoughCopies)
+	case len(s.Sites) < enoughCopies && s.Placement == nil:
+		return fmt.Sprintf("all is away while one of the sites %s is: a majority of two is both; with %d sites it is not",
+			strings.Join(s.SiteNames(), " and "), enoughCopies)
 	}
 	for _, all := range []struct {
 		what  string
