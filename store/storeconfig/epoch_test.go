@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -29,6 +30,14 @@ func TestFixedSites(t *testing.T) {
 	_, c := newStore(t)
 	s := *c.Store
 	s.Protocol = "layered"
+	for _, s.Placement = range [][][]string{nil, {{"a", "b", "c"}, {"b", "c", "a"}, {"c", "a", "b"}}} {
+		expectFixedSites(t, s)
+	}
+}
+
+func expectFixedSites(t *testing.T, s Store) {
+	t.Helper()
+	s.Sites = slices.Clone(s.Sites)
 	if err := s.check(); err != nil {
 		t.Fatal(err)
 	}

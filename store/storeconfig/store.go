@@ -228,6 +228,10 @@ func (s *Store) check() error {
 			return configfile.Fieldf(at+".since", "it is %d, and the epoch is %d", site.Since, s.Epoch)
 		}
 	}
+	if s.proto.FixedSites && slices.ContainsFunc(s.Sites, func(site Site) bool { return site.Fenced || site.Since > 0 }) {
+		return configfile.Fieldf("sites", "a store of the protocol %s has the sites that it began with: none can be fenced "+
+			"or replaced", s.proto.Name) // rather than that a placement has one of them
+	}
 	if s.Placement != nil && !s.proto.Partial {
 		return configfile.Fieldf("placement", "in a store of the protocol %s all sites have all shards", s.proto.Name)
 	}
@@ -245,10 +249,6 @@ func (s *Store) check() error {
 	}
 	if err := s.Topology().Validate(); err != nil {
 		return configfile.Field("sites", err)
-	}
-	if layout, err := s.Topology().Layout(); err == nil && s.proto.FixedSites && !layout.Original() {
-		return configfile.Fieldf("sites", "a store of the protocol %s has the sites that it began with: none can be fenced "+
-			"or replaced", s.proto.Name)
 	}
 	return nil
 }
