@@ -52,7 +52,7 @@ func item(key, value string) store.Item {
 
 func newFake(fails int) *fake {
 	return &fake{now: 1e9, fails: fails, shards: [][]store.Item{
-		{item("", "empty"), item("\x00\xff", "binary"), item("a", "\xff\x00"), item("b<>&", ""), item("c", "\"\n")},
+		{item("\x00", "short"), item("\x00\xff", "binary"), item("a", "\xff\x00"), item("b<>&", ""), item("c", "\"\n")},
 		nil, {item("ä", "ö")},
 	}}
 }
@@ -229,6 +229,7 @@ func TestErrors(t *testing.T) {
 		{first + `{"key":"a","key_base64":"YQ==","value":"b"}` + "\n", "f:2: key: there is key_base64, too"},
 		{first + `{"key":"b","value":""}` + "\n" + `{"key":"a","value":""}` + "\n", `f:3: key: "a" comes after "b"`},
 		{first + `{"key":"b","value":""}` + "\n" + `{"key":"b","value":""}` + "\n", `f:3: key: "b" is there twice`},
+		{first + `{"key":"","value":"b"}` + "\n", "f:2: key: it is empty, which no store takes"},
 		{first + `{"shard":1,"keys":0}` + "\n", "f:2: shard: it is 1, where shard 0 is"},
 		{first + `{"shard":0,"keys":1}` + "\n", "f:2: keys: it says 1, and there are 0"},
 		{first + `{"end":true,"keys":0}` + "\n", "f:2: end: shard 0 of 1 has not ended"},

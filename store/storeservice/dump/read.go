@@ -92,6 +92,9 @@ func (r *Reader) read() ([]byte, error) {
 func (r *Reader) Next() (store.Item, error) {
 	for {
 		item, isItem, err := r.step()
+		if isItem && item.Key == "" { // Write goes on with what an earlier version put there
+			err = r.fail(errors.New("key: it is empty, which no store takes"))
+		}
 		if err != nil || isItem {
 			return item, err
 		}
