@@ -49,6 +49,12 @@ type Config struct {
 	Applied func(Key, Value)
 }
 
+// What a Config's RoundTrip and MaxOffset are that say nothing.
+const (
+	DefaultRoundTrip = 250 * time.Millisecond
+	DefaultMaxOffset = 10 * time.Millisecond
+)
+
 // WithDefaults returns the configuration with all fields set, or an error that names the field.
 func (c Config) WithDefaults() (Config, error) {
 	if err := c.Layout.Validate(); err != nil {
@@ -68,10 +74,10 @@ func (c Config) WithDefaults() (Config, error) {
 	case c.MaxTxns < 0 || c.MaxWaiting < 0:
 		return c, fmt.Errorf("store: Config.MaxTxns or MaxWaiting of %d, %d is negative", c.MaxTxns, c.MaxWaiting)
 	}
-	c.RoundTrip = cmp.Or(c.RoundTrip, 250*time.Millisecond)
+	c.RoundTrip = cmp.Or(c.RoundTrip, DefaultRoundTrip)
 	c.Retain = cmp.Or(c.Retain, time.Minute)
 	c.MaxAhead = cmp.Or(c.MaxAhead, time.Minute)
-	c.MaxOffset = cmp.Or(c.MaxOffset, 10*time.Millisecond)
+	c.MaxOffset = cmp.Or(c.MaxOffset, DefaultMaxOffset)
 	c.MaxTxns = cmp.Or(c.MaxTxns, 1_000_000)
 	c.MaxWaiting = cmp.Or(c.MaxWaiting, 10_000)
 	return c, nil

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// A Key names a value. The empty key is a key like others.
+// A Key names a value. To protocols the empty key is one like others; package client refuses it.
 type Key string
 
 // A ClientID names a client for as long as it runs. Clients draw theirs at random, so that no two

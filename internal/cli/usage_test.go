@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/smr/plan"
 	"github.com/foresay/foresay/store/client"
+	"github.com/foresay/foresay/store/storeconfig"
 	"github.com/foresay/foresay/wan"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -119,6 +121,26 @@ func TestUsageErrors(t *testing.T) {
 	})
 	if n < 200 {
 		t.Errorf("only %d command lines", n)
+	}
+}
+
+// TestShardsTwice: the flag that has two names has one value.
+func TestShardsTwice(t *testing.T) {
+	for _, args := range []string{"store init --dir DIR/s --shards 5 --partitions 6",
+		"store dev --script DIR/none --partitions 5 --shards 6"} {
+		code, _, errs := say(strings.Fields(strings.ReplaceAll(args, "DIR", t.TempDir()))...)
+		if want := `--shards is "6"; want 5, as it is given already; --partitions and --shards are the same`; code != 2 ||
+			!strings.Contains(errs, want) {
+			t.Errorf("foresay %s: exit code %d\n%swant %s", args, code, errs, want)
+		}
+	}
+	dir := t.TempDir()
+	if code, _, errs := say("store", "init", "--dir", dir, "--shards", "2", "--partitions", "2"); code != 0 {
+		t.Fatal(errs)
+	}
+	s, err := storeconfig.ReadStore(filepath.Join(dir, storeconfig.StoreFile))
+	if err != nil || s.Shards != 2 {
+		t.Errorf("the store is %+v, %v", s, err)
 	}
 }
 

@@ -47,6 +47,26 @@ func TestBadKeys(t *testing.T) {
 	}
 }
 
+// TestEmptyKeys: the empty key is refused, declared or not, and whatever is done with it.
+func TestEmptyKeys(t *testing.T) {
+	for name, do := range map[string]func(context.Context, *client.Tx) error{
+		"put":    func(_ context.Context, tx *client.Tx) error { return tx.Put("", []byte("v")) },
+		"delete": func(_ context.Context, tx *client.Tx) error { return tx.Delete("") },
+		"get": func(ctx context.Context, tx *client.Tx) error {
+			_, _, err := tx.Get(ctx, "")
+			return err
+		},
+	} {
+		for _, mode := range []client.Mode{client.Spec, client.GRPC} {
+			c, _ := client.New(client.Config{Backend: ready(store.Committed), Mode: mode})
+			err := c.Txn(t.Context(), do)
+			if rejected, ok := errors.AsType[*client.RejectedError](err); !ok || rejected.Detail != "the key is empty" {
+				t.Errorf("%s in mode %v: the error is %v", name, mode, err)
+			}
+		}
+	}
+}
+
 // begins notes what is known of attempts when they begin.
 type begins struct {
 	*fake

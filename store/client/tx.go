@@ -71,6 +71,9 @@ func (tx *Tx) find(lane any, other bool, key store.Key) (v store.Value, known, o
 	if tx.err != nil {
 		return v, false, false, tx.err
 	}
+	if err := checkKey(string(key)); err != nil {
+		return v, false, false, err
+	}
 	tx.shared = tx.shared || other
 	v, known = tx.buffer.Get(key)
 	if reads, _ := tx.buffer.Accesses(); !known && len(reads) >= store.MaxAccesses {
@@ -100,10 +103,10 @@ func (tx *Tx) saw(lane any, key store.Key, v store.Value) bool {
 // Put has the transaction write a key, when it commits. The error says what is beyond its limit, or
 // that the transaction is over: ErrEnded if its function has returned.
 func (tx *Tx) Put(key string, value []byte) error {
-	switch {
-	case len(key) > store.MaxKeyBytes:
-		return &RejectedError{Detail: fmt.Sprintf("a key of %d bytes (the limit is %d)", len(key), store.MaxKeyBytes)}
-	case len(value) > store.MaxValueBytes:
+	if err := checkKey(key); err != nil {
+		return err
+	}
+	if len(value) > store.MaxValueBytes {
 		return &RejectedError{Detail: fmt.Sprintf("key %.40q: a value of %d bytes (the limit is %d)", key, len(value),
 			store.MaxValueBytes)}
 	}
@@ -113,10 +116,22 @@ func (tx *Tx) Put(key string, value []byte) error {
 // Delete has the transaction delete a key, be it there or not, when it commits. The error is as
 // that of Put.
 func (tx *Tx) Delete(key string) error {
-	if len(key) > store.MaxKeyBytes {
-		return &RejectedError{Detail: fmt.Sprintf("a key of %d bytes (the limit is %d)", len(key), store.MaxKeyBytes)}
+	if err := checkKey(key); err != nil {
+		return err
 	}
 	return tx.write(func() { tx.buffer.Delete(store.Key(key)) })
+}
+
+// checkKey returns an error for what is no key of a store. Protocols would take the empty one; it
+// is more likely a mistake.
+func checkKey(key string) error {
+	switch {
+	case key == "":
+		return &RejectedError{Detail: "the key is empty"}
+	case len(key) > store.MaxKeyBytes:
+		return &RejectedError{Detail: fmt.Sprintf("a key of %d bytes (the limit is %d)", len(key), store.MaxKeyBytes)}
+	}
+	return nil
 }
 
 // write does what is to be done to the buffer, unless the transaction is over.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -61,6 +62,7 @@ func TestMistakesInAStore(t *testing.T) {
 	for _, tc := range []struct{ text, want string }{
 		{`{"cluster": ""}`, `f:1: cluster: it is missing`},
 		{`{"cluster": "c"}`, `f: epoch: it is missing`},
+		{`{"cluster": "c", "id": "a b"}`, `f:1: id: "a b" is none: letters`},
 		{"{\"cluster\": \"c\",\n\"epoch\": 1}", `f: shards: it is missing`},
 		{`{"colour": 1}`, `f:1: colour: there is no such field`},
 		{storeStart + `"sites": []}`, `f:2: sites: there are none`},
@@ -73,6 +75,13 @@ func TestMistakesInAStore(t *testing.T) {
 			`f:2: order: unknown order "age" (want arrival, or none)`},
 		{storeStart + `"protocol": "carousel", "max_offset": "no", "sites": [` + siteA + `]}`,
 			`f:2: max_offset: "no" is no duration such as 250ms`},
+		{storeStart + `"protocol": "carousel", "round_trip": "60ms", "max_offset": "241ms", "sites": [` + siteA + `]}`,
+			`f:2: max_offset: it is 241ms; want at most 240ms, which with a round_trip of 60ms is 4 of those: commits wait`},
+		{storeStart + `"protocol": "carousel", "max_offset": "1001ms", "sites": [` + siteA + `]}`,
+			`f:2: max_offset: it is 1001ms; want at most 1s, which with a round_trip of 250ms is 4 of those`},
+		{storeStart + `"round_trip": "1ns", "sites": [` + siteA + `]}`,
+			`f:2: round_trip: it is 1ns; want 1ms to 1m0s: timeouts are multiples of it`},
+		{storeStart + `"round_trip": "100h", "sites": [` + siteA + `]}`, `f:2: round_trip: it is 100h; want 1ms to 1m0s`},
 		{storeStart + `"max_txns": -1, "sites": [` + siteA + `]}`, `f:2: max_txns: -1 is less than 0`},
 		{storeStart + "\"sites\": [" + siteA + "],\n\"placement\": [[\"a\"], [\"a\"]]}",
 			`f:3: placement: in a store of the protocol replicatedcommit all sites have all shards`},
@@ -141,6 +150,28 @@ func TestMistakesInAMachine(t *testing.T) {
 	}
 }
 
+// TestLimitsOfTimes: what is just within them is taken, and so is what the default would be.
+func TestLimitsOfTimes(t *testing.T) {
+	for _, times := range []string{`"round_trip": "60ms", "max_offset": "240ms"`, `"max_offset": "1s"`,
+		`"round_trip": "1ms", "max_offset": "10ms"`, `"round_trip": "1m"`} {
+		s := &Store{}
+		if err := configfile.Parse("f", []byte(storeStart+`"protocol": "carousel", `+times+`, "sites": [`+siteA+`]}`), s,
+			s.check); err != nil {
+			t.Errorf("%s: %v", times, err)
+		}
+	}
+}
+
+// TestExampleHasAllFields: who writes a file by hand finds all there is in the example.
+func TestExampleHasAllFields(t *testing.T) {
+	for f := range reflect.TypeFor[Store]().Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name != "" && !strings.Contains(Example(), `"`+name+`"`) {
+			t.Errorf("the example has no %s", name)
+		}
+	}
+}
+
 // FuzzStore: whatever a file holds, reading it ends, and an error names a line of it.
 func FuzzStore(f *testing.F) {
 	f.Add(Example())
@@ -155,7 +186,7 @@ func FuzzStore(f *testing.F) {
 	})
 }
 
-// TestFragile: a placement with too few replicas is said to be one, if there are sites for more.
+// TestFragile: a store with too few sites, or a placement with too few replicas, is said to be one.
 func TestFragile(t *testing.T) {
 	few, enough := [][]string{{"a", "b", "c"}, {"b", "c"}}, [][]string{{"a", "b", "c"}, {"b", "c", "d"}}
 	sites := []Site{{Name: "a"}, {Name: "b"}, {Name: "c"}, {Name: "d"}}
@@ -165,7 +196,11 @@ func TestFragile(t *testing.T) {
 	}{
 		{Store{Sites: sites}, ""},
 		{Store{Sites: sites, Placement: enough, Coordinating: enough}, ""},
-		{Store{Sites: sites[1:3], Placement: few[1:]}, ""},
+		{Store{Sites: sites[:3]}, ""},
+		{Store{Sites: sites[1:3]}, "all is away while one of the sites b and c is: a majority of two is both"},
+		{Store{Sites: sites[1:3], Placement: few[1:]},
+			"shard 0 is away while one of its sites is: it has copies at b, c only; with 3 it is not"},
+		{Store{Sites: sites[:1]}, "nothing is replicated: all is at the site a, and lost with it"},
 		{Store{Sites: sites, Placement: few},
 			"shard 1 is away while one of its sites is: it has copies at b, c only; with 3 it is not"},
 		{Store{Sites: sites, Placement: enough, Coordinating: few}, "the coordinating group 1 is away while"},

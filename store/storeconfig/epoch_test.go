@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -29,6 +30,14 @@ func TestFixedSites(t *testing.T) {
 	_, c := newStore(t)
 	s := *c.Store
 	s.Protocol = "layered"
+	for _, s.Placement = range [][][]string{nil, {{"a", "b", "c"}, {"b", "c", "a"}, {"c", "a", "b"}}} {
+		expectFixedSites(t, s)
+	}
+}
+
+func expectFixedSites(t *testing.T, s Store) {
+	t.Helper()
+	s.Sites = slices.Clone(s.Sites)
 	if err := s.check(); err != nil {
 		t.Fatal(err)
 	}
@@ -48,6 +57,45 @@ func TestFixedSites(t *testing.T) {
 	for _, err := range []error{fenced, replaced, parsed} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+// TestIdentity: no two stores are the same one, whatever they have in common, and one stays what it
+// is in all of its epochs and in all views of it. Files without an id are told by the rest.
+func TestIdentity(t *testing.T) {
+	_, one := newStore(t)
+	_, two := newStore(t)
+	if a, b := one.Store.Identity(), two.Store.Identity(); a == b || a != one.Store.ID {
+		t.Errorf("two stores are %q and %q", a, b)
+	}
+	d, err := ParseSite("d=127.0.0.1:7100/:7101")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{one.Store.ID, ""} {
+		first := *one.Store
+		first.ID = id
+		fenced, err := first.Fenced("c")
+		if err != nil {
+			t.Fatal(err)
+		}
+		view := *first.SeenAs(&first)
+		view.Sites[0].Machines[0].Client = "elsewhere:1"
+		if a, b, c := first.Identity(), fenced.Identity(), view.Identity(); a == "" || a != b || a != c {
+			t.Errorf("a store with the id %q is %q, %q in the next epoch, %q in a view", id, a, b, c)
+		}
+		replaced, err := first.Replaced("c", d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if same := first.Identity() == replaced.Identity(); same != (id != "") {
+			t.Errorf("a store with the id %q is the same one with another site: %v", id, same)
+		}
+		other := first
+		other.Shards++
+		if same := first.Identity() == other.Identity(); same != (id != "") {
+			t.Errorf("stores with the id %q and other shards are the same: %v", id, same)
 		}
 	}
 }

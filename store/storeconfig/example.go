@@ -14,6 +14,8 @@ const storeExample = `// A store's file, store.json: the same for all of its mac
 {
   // Machines of different clusters do not talk.
   "cluster": "shop",
+  // Tells this store from others of the same name. 'foresay store init' makes it up at random; it stays as it is. It may be left out.
+  "id": "q3ld5mxk7tz2hnrw4ybcfgj6va",
   // 1, and one more with each change of the sites. Machines of different epochs do not talk. 'foresay store resolve' has those that
   // run agree on the next one, and writes it.
   "epoch": 1,
@@ -45,12 +47,15 @@ const storeExample = `// A store's file, store.json: the same for all of its mac
   // Carousel's servers handle requests to prepare in the order in which they should have arrived everywhere, with "order": "arrival", so
   // that they agree more often on which of two came first. Clocks should be within a few milliseconds. It may be changed: restart the
   // machines, one after the other. Left out: as they come.
-  // The round-trip time between the sites that are farthest from each other: timeouts follow from it. Left out: 250ms.
+  // The round-trip time between the sites that are farthest from each other, 1ms to 1m: timeouts follow from it. Left out: 250ms.
   "round_trip": "250ms",
   // How long decided transactions are remembered for clients that ask. Left out: 1m.
   "retain": "1m",
   // How far a client's clock may be ahead. Left out: 1m.
   "max_ahead": "1m",
+  // How far the clocks of any two machines may be apart, for the protocol carousel, which relies on it: commits wait until their time has
+  // passed on all clocks. At most four times round_trip. Left out: 10ms.
+  //   "max_offset": "10ms",
   // How many transactions a shard remembers; with as many it takes no more. Left out: 1000000.
   "max_txns": 1000000,
   // Machines whose sites were replaced, as 'foresay store resolve' notes: their names are not used again.

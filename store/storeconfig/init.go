@@ -1,6 +1,7 @@
 package storeconfig
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -123,8 +124,9 @@ func Place(sites []Site, n int, host string, first int) error {
 // store is an error. It returns the clients' file.
 func Init(o InitOptions) (*ClientConfig, error) {
 	fail := func(err error) (*ClientConfig, error) { return nil, fmt.Errorf("init %s: %w", o.Dir, err) }
-	s := &Store{Cluster: o.Cluster, Protocol: o.Protocol, Mode: o.Mode, Order: o.Order, Epoch: 1, Shards: o.Shards,
-		Sites: slices.Clone(o.Sites), RoundTrip: o.RoundTrip, Placement: o.Placement}
+	s := &Store{Cluster: o.Cluster, ID: strings.ToLower(rand.Text()), Protocol: o.Protocol, Mode: o.Mode,
+		Order: o.Order, Epoch: 1, Shards: o.Shards, Sites: slices.Clone(o.Sites), RoundTrip: o.RoundTrip,
+		Placement: o.Placement}
 	for i := range s.Sites {
 		s.Sites[i].Number = i + 1
 		s.Sites[i].nameMachines()

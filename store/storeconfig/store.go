@@ -1,6 +1,9 @@
 package storeconfig
 
 import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"regexp"
 	"slices"
@@ -16,9 +19,12 @@ import (
 // and where that is.
 type Store struct {
 	Cluster string `json:"cluster"`
-	Epoch   uint64 `json:"epoch"`
-	Shards  int    `json:"shards"`
-	Sites   []Site `json:"sites"`
+	// ID is random, and stays in all epochs: names of clusters are often the same. Files of earlier
+	// versions have none. See Identity.
+	ID     string `json:"id,omitempty"`
+	Epoch  uint64 `json:"epoch"`
+	Shards int    `json:"shards"`
+	Sites  []Site `json:"sites"`
 	// Placement are the sites that have a copy of each shard, the one that leads it first in front;
 	// left out: all sites have all. 'foresay store move' changes it while the store runs.
 	Placement [][]string `json:"placement,omitempty"`
@@ -92,6 +98,24 @@ func ReadStore(name string) (*Store, error) {
 	return s, nil
 }
 
+// Identity tells the store from all others, also those of the same name: its ID or, if it has none,
+// what a file of earlier versions says that another store's hardly does. That changes when a site
+// is replaced; the ID does not.
+func (s *Store) Identity() string {
+	if s.ID != "" {
+		return s.ID
+	}
+	h := sha256.New()
+	fmt.Fprintf(h, "%q %q %q %d", s.Cluster, s.proto.Name, s.Mode, s.Shards)
+	for _, site := range s.Sites {
+		fmt.Fprintf(h, " %q %d", site.Name, site.Number)
+		for _, m := range site.Machines { // clients' addresses differ from view to view
+			fmt.Fprintf(h, " %q %q", m.Name, m.Peers)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
 // StoreProtocol returns the protocol that the file names.
 func (s *Store) StoreProtocol() store.Protocol { return s.proto }
 
@@ -162,6 +186,9 @@ func (s *Store) check() error {
 	case s.Cluster == "":
 		return configfile.Fieldf("cluster", "it is missing: the name that all machines and clients of the store have in "+
 			"their files")
+	case s.ID != "" && !namePattern.MatchString(s.ID):
+		return configfile.Fieldf("id", "%q is none: letters, digits, and after the first one dots, dashes and underscores",
+			s.ID)
 	case s.Epoch == 0:
 		return configfile.Fieldf("epoch", "it is missing: 1, and one more with each change of the sites")
 	case s.Shards == 0:
@@ -179,22 +206,8 @@ func (s *Store) check() error {
 	if err := CheckOrder(s.proto, s.Order); err != nil {
 		return configfile.Field("order", err)
 	}
-	for _, f := range [...]struct {
-		field, text string
-		to          *time.Duration
-	}{{"round_trip", s.RoundTrip, &s.times.roundTrip}, {"retain", s.Retain, &s.times.retain},
-		{"max_ahead", s.MaxAhead, &s.times.maxAhead}, {"max_offset", s.MaxOffset, &s.times.maxOffset}} {
-		if f.text == "" {
-			continue
-		}
-		d, err := time.ParseDuration(f.text)
-		if err != nil || d <= 0 {
-			return configfile.Fieldf(f.field, "%q is no duration such as 250ms", f.text)
-		}
-		*f.to = d
-	}
-	if s.MaxOffset != "" && !s.proto.Clocked {
-		return configfile.Fieldf("max_offset", "the protocol %s does not rely on clocks", s.proto.Name)
+	if err := s.checkTimes(); err != nil {
+		return err
 	}
 	if len(s.Sites) == 0 {
 		return configfile.Fieldf("sites", "there are none")
@@ -215,6 +228,10 @@ func (s *Store) check() error {
 			return configfile.Fieldf(at+".since", "it is %d, and the epoch is %d", site.Since, s.Epoch)
 		}
 	}
+	if s.proto.FixedSites && slices.ContainsFunc(s.Sites, func(site Site) bool { return site.Fenced || site.Since > 0 }) {
+		return configfile.Fieldf("sites", "a store of the protocol %s has the sites that it began with: none can be fenced "+
+			"or replaced", s.proto.Name) // rather than that a placement has one of them
+	}
 	if s.Placement != nil && !s.proto.Partial {
 		return configfile.Fieldf("placement", "in a store of the protocol %s all sites have all shards", s.proto.Name)
 	}
@@ -233,9 +250,52 @@ func (s *Store) check() error {
 	if err := s.Topology().Validate(); err != nil {
 		return configfile.Field("sites", err)
 	}
-	if layout, err := s.Topology().Layout(); err == nil && s.proto.FixedSites && !layout.Original() {
-		return configfile.Fieldf("sites", "a store of the protocol %s has the sites that it began with: none can be fenced "+
-			"or replaced", s.proto.Name)
+	return nil
+}
+
+// What round_trip may be. Timeouts are multiples of it: with less, computers that do other things
+// too run into them all the time; with more, nobody would see the end of one.
+const (
+	leastRoundTrip = time.Millisecond
+	mostRoundTrip  = time.Minute
+)
+
+// offsetTrips is how many round trips max_offset may be. A commit may wait for twice that until its
+// time has passed on all clocks, and transactions that wait behind another one for more than eight
+// round trips are refused.
+const offsetTrips = 4
+
+// checkTimes reads the durations.
+func (s *Store) checkTimes() error {
+	for _, f := range [...]struct {
+		field, text string
+		to          *time.Duration
+	}{{"round_trip", s.RoundTrip, &s.times.roundTrip}, {"retain", s.Retain, &s.times.retain},
+		{"max_ahead", s.MaxAhead, &s.times.maxAhead}, {"max_offset", s.MaxOffset, &s.times.maxOffset}} {
+		if f.text == "" {
+			continue
+		}
+		d, err := time.ParseDuration(f.text)
+		if err != nil || d <= 0 {
+			return configfile.Fieldf(f.field, "%q is no duration such as 250ms", f.text)
+		}
+		*f.to = d
+	}
+	if d := s.times.roundTrip; s.RoundTrip != "" && (d < leastRoundTrip || d > mostRoundTrip) {
+		return configfile.Fieldf("round_trip", "it is %s; want %v to %v: timeouts are multiples of it", s.RoundTrip,
+			leastRoundTrip, mostRoundTrip)
+	}
+	if s.MaxOffset == "" {
+		return nil
+	}
+	if !s.proto.Clocked {
+		return configfile.Fieldf("max_offset", "the protocol %s does not rely on clocks", s.proto.Name)
+	}
+	trip := cmp.Or(s.times.roundTrip, store.DefaultRoundTrip)
+	if most := max(offsetTrips*trip, store.DefaultMaxOffset); s.times.maxOffset > most {
+		return configfile.Fieldf("max_offset", "it is %s; want at most %v, which with a round_trip of %v is %d of those: "+
+			"commits wait for up to twice max_offset, and what waits behind one for long is refused", s.MaxOffset, most,
+			trip, offsetTrips)
 	}
 	return nil
 }
@@ -300,11 +360,15 @@ func (s Site) check(at string, used map[string]string) error {
 // its sites may be away.
 const enoughCopies = 3
 
-// Fragile says what is away while one site is, though the store has sites for more copies; "" if
-// nothing is.
+// Fragile says what is away while one site is; "" if nothing is.
 func (s *Store) Fragile() string {
-	if len(s.Sites) < enoughCopies {
-		return ""
+	switch {
+	case len(s.Sites) == 1:
+		return fmt.Sprintf("nothing is replicated: all is at the site %s, and lost with it; with %d sites one may be lost",
+			s.Sites[0].Name, enoughCopies)
+	case len(s.Sites) < enoughCopies && s.Placement == nil:
+		return fmt.Sprintf("all is away while one of the sites %s is: a majority of two is both; with %d sites it is not",
+			strings.Join(s.SiteNames(), " and "), enoughCopies)
 	}
 	for _, all := range []struct {
 		what  string

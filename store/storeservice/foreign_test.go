@@ -80,7 +80,8 @@ func TestOtherProtocol(t *testing.T) {
 		"the file is of a store of the protocol layered, not of replicatedcommit": func(s *storeconfig.Store) {
 			s.Protocol = "layered"
 		},
-		"the file is of the store other, not of shop": func(s *storeconfig.Store) { s.Cluster = "other" },
+		"the file is of another store that is named shop": func(s *storeconfig.Store) { s.ID += "x" },
+		"the file is of the store other, not of shop":     func(s *storeconfig.Store) { s.Cluster = "other" },
 	} {
 		other := *cfg.Store
 		alter(&other)

@@ -120,6 +120,7 @@ func locate(name string, data []byte, lines map[string]int, err error) error {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
 	var field *fieldError
+	var more *trailing
 	switch {
 	case errors.As(err, &field):
 		e.Field, e.Line, e.Err = field.field, lineOf(lines, field.field), field.err
@@ -130,6 +131,8 @@ func locate(name string, data []byte, lines map[string]int, err error) error {
 		e.Line, e.Err = lineAt(data, int64(len(data))), errors.New("the file ends too early")
 	case errors.As(err, &syntax):
 		e.Line = lineAt(data, syntax.Offset)
+	case errors.As(err, &more):
+		e.Line = lineAt(data, more.offset)
 	case errors.As(err, &kind):
 		e.Line, e.Field = lineAt(data, kind.Offset), kind.Field
 		e.Err = errors.New(nearest.Type(kind))
@@ -159,14 +162,26 @@ type places struct{ line, first int }
 
 func (p *places) Error() string { return fmt.Sprintf("it is there already, in line %d", p.first) }
 
+// trailing is the error of a file that goes on behind its value, from an offset on.
+type trailing struct {
+	offset int64
+	text   string
+}
+
+func (t *trailing) Error() string {
+	return fmt.Sprintf("the object has ended before %.40q, and nothing may be behind it", t.text)
+}
+
 // fieldLines returns the line of each field of a document by its path.
 func fieldLines(data []byte) (map[string]int, error) {
 	w := &walker{data: data, d: json.NewDecoder(bytes.NewReader(data)), lines: map[string]int{}}
 	if err := w.value(""); err != nil {
 		return w.lines, err
 	}
-	if w.d.More() {
-		return w.lines, &json.SyntaxError{Offset: w.d.InputOffset() + 1}
+	const space = " \t\r\n"
+	if text := bytes.TrimLeft(data[w.d.InputOffset():], space); len(text) > 0 {
+		first, _, _ := bytes.Cut(text, []byte("\n"))
+		return w.lines, &trailing{int64(len(data) - len(text) + 1), string(bytes.TrimRight(first, space))}
 	}
 	return w.lines, nil
 }

@@ -224,8 +224,13 @@ func importInto(t *testing.T, ctx context.Context, export string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	half := fmt.Sprintf(`{"store":"dev","of":{"store":"dev","at":%q,"keys":20},"keys":8}`, of.At)
-	for _, tc := range [][2]string{{"{}", "it is not about the import of this file"}, {half, ""}} {
+	half := func(id string) string {
+		return fmt.Sprintf(`{"store":"dev","id":%q,"of":{"store":"dev","store_id":%q,"at":%q,"keys":20},"keys":8}`, id,
+			of.StoreID, of.At)
+	}
+	another := `the import was begun at another store (named "dev"; this one is named "dev"); remove ` + mark
+	for _, tc := range [][2]string{{"{}", "it is not about the import of this file"}, {half(""), another},
+		{half(of.StoreID), another}, {half(conn.Store().ID), ""}} {
 		text, want := tc[0], tc[1]
 		if err := os.WriteFile(mark, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -235,6 +240,7 @@ func importInto(t *testing.T, ctx context.Context, export string) {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("error %v, want %s", err, want)
 			}
+			expectKeys(t, ctx, conn, values, 0)
 			continue
 		}
 		if err != nil || !strings.Contains(out, `"resumed": 8`) {

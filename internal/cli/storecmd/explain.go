@@ -134,7 +134,7 @@ type attemptExplained struct {
 // A readExplained is one read. FirstMS and KnownMS are absent if no answer came alone, or nobody
 // waited for the quorum.
 type readExplained struct {
-	Key       string   `json:"key"`
+	keyText
 	AskedMS   float64  `json:"asked_ms"`
 	FirstMS   *float64 `json:"first_ms,omitempty"`
 	FirstSite string   `json:"first_site,omitempty"`
@@ -215,8 +215,8 @@ func (x *explanation) attempt(t *client.Trace, level client.Level) attemptExplai
 		a.Reason = t.Outcome.Reason.String()
 	}
 	for _, r := range t.Reads {
-		a.Reads = append(a.Reads, readExplained{string(r.Key), ms(r.Asked), msOrNone(r.First), r.FirstSite, msOrNone(r.Known),
-			r.KnownSite, r.Right})
+		a.Reads = append(a.Reads, readExplained{newKeyText(string(r.Key)), ms(r.Asked), msOrNone(r.First), r.FirstSite,
+			msOrNone(r.Known), r.KnownSite, r.Right})
 	}
 	if t.Commit >= 0 {
 		commit := x.commit(t)
@@ -344,7 +344,7 @@ func (x *explanation) writeAttempt(w io.Writer, a attemptExplained) {
 	took := a.EndedMS - a.BeganMS
 	label := len("commit")
 	for _, r := range a.Reads {
-		label = max(label, len([]rune(command.Printable("get "+r.Key))))
+		label = max(label, len([]rune("get "+r.printable())))
 	}
 	right := fmt.Sprintf("%.1f ms", a.EndedMS)
 	left := fmt.Sprintf("%.1f", a.BeganMS)
@@ -357,7 +357,7 @@ func (x *explanation) writeAttempt(w io.Writer, a attemptExplained) {
 		return min(max(int((ms-a.BeganMS)/took*timelineWidth), 0), timelineWidth)
 	}
 	for _, r := range a.Reads {
-		row(command.Printable("get "+r.Key), r.bar(at), r.text())
+		row("get "+r.printable(), r.bar(at), r.text())
 	}
 	if c := a.Commit; c != nil {
 		text := fmt.Sprintf("asked at %.1f", c.FromMS)

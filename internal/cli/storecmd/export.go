@@ -82,8 +82,16 @@ func (p *program) export(ctx context.Context, f *exportFlags, at clock.Stamp, co
 	defer file.Close()
 	bar := command.NewProgress(p.Err)
 	began := time.Now()
+	resumed := 0
 	keys, of, err := dump.Write(ctx, file, patient{conn, f.timeout},
-		dump.Header{Store: s.Cluster, Protocol: proto.Name, Shards: s.Shards}, at, func(d dump.Progress) {
+		dump.Header{Store: s.Cluster, StoreID: s.Identity(), Protocol: proto.Name, Shards: s.Shards}, at,
+		func(d dump.Progress) {
+			if d.Resumed {
+				resumed = d.Keys
+				fmt.Fprintf(p.Err, "foresay store export: an earlier run has written %d keys to %s; going on behind them\n",
+					resumed, f.out)
+				return
+			}
 			if bar.Terminal {
 				bar.Report(bench.Progress{Experiment: "store export", Done: d.Shard, Total: d.Shards,
 					Doing: fmt.Sprintf("%d keys", d.Keys)})
@@ -99,9 +107,10 @@ func (p *program) export(ctx context.Context, f *exportFlags, at clock.Stamp, co
 	if f.json {
 		return p.WriteJSON(struct {
 			Keys    int     `json:"keys"`
+			Resumed int     `json:"resumed"` // that were there from before
 			At      string  `json:"at"`
 			Seconds float64 `json:"seconds"`
-		}{keys, dump.FormatTime(of), time.Since(began).Seconds()})
+		}{keys, resumed, dump.FormatTime(of), time.Since(began).Seconds()})
 	}
 	_, err = fmt.Fprintf(p.Out, "%d keys, as of %s, in %s\n", keys, dump.FormatTime(of), f.out)
 	return err

@@ -75,6 +75,7 @@ func checkDump(name string) (dump.Summary, error) {
 // importMark is what the file beside has: how far the import of what into which store is.
 type importMark struct {
 	Store string       `json:"store"`
+	ID    string       `json:"id"` // the store's Identity: other stores have its name, too
 	Of    dump.Summary `json:"of"`
 	Keys  int          `json:"keys"` // that are there, the first ones of the file
 }
@@ -111,6 +112,10 @@ func (p *program) importAll(ctx context.Context, f *importFlags, of dump.Summary
 		}
 	}
 	resumed := m.mark.Keys
+	if resumed > 0 {
+		fmt.Fprintf(p.Err, "foresay store import: an earlier run has written %d of %d keys; going on behind them\n", resumed,
+			of.Keys)
+	}
 	m.done.Store(uint64(resumed))
 	began := time.Now()
 	stop := p.showProgress("store import", of.Keys, &m.done, began)
@@ -151,8 +156,9 @@ func newImporting(f *importFlags, of dump.Summary, conn *storeservice.Client) (*
 	if err != nil {
 		return nil, err
 	}
-	m := &importing{f: f, written: map[int]int{}, mark: importMark{Store: conn.Store().Cluster, Of: of},
-		batchWriter: batchWriter{txns, command.NewThrottle(f.clients), f.timeout}}
+	m := &importing{f: f, written: map[int]int{},
+		batchWriter: batchWriter{txns, command.NewThrottle(f.clients), f.timeout},
+		mark:        importMark{Store: conn.Store().Cluster, ID: conn.Store().Identity(), Of: of}}
 	b, err := os.ReadFile(f.progress)
 	if errors.Is(err, os.ErrNotExist) {
 		return m, m.save()
@@ -161,10 +167,13 @@ func newImporting(f *importFlags, of dump.Summary, conn *storeservice.Client) (*
 		return nil, err
 	}
 	var mark importMark
-	if err := json.Unmarshal(b, &mark); err != nil || mark.Store != m.mark.Store || mark.Of != of ||
-		mark.Keys < 0 || mark.Keys > of.Keys {
-		return nil, fmt.Errorf("%s: it is not about the import of this file into the store %q; name another file by "+
-			"--progress, or remove it", f.progress, m.mark.Store)
+	if err := json.Unmarshal(b, &mark); err != nil || mark.Of != of || mark.Keys < 0 || mark.Keys > of.Keys {
+		return nil, fmt.Errorf("%s: it is not about the import of this file; name another file by --progress, or remove it",
+			f.progress)
+	}
+	if mark.Store != m.mark.Store || mark.ID != m.mark.ID {
+		return nil, fmt.Errorf("the import was begun at another store (named %q; this one is named %q); "+
+			"remove %s to begin anew, or name another file by --progress", mark.Store, m.mark.Store, f.progress)
 	}
 	m.mark.Keys = mark.Keys
 	return m, nil

@@ -1,8 +1,10 @@
 package storecmd
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
+	"strconv"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -168,8 +170,39 @@ func addShards(flags *pflag.FlagSet, to *int, more string) {
 		}
 		return pflag.NormalizedName(name)
 	})
-	flags.IntVar(to, "shards", 3, "or --partitions: how many parts the keys are dealt to"+more)
+	*to = 3
+	flags.Var(&shardsFlag{to: to}, "shards", "or --partitions: the `number` of parts that the keys are dealt to"+more)
 }
+
+// shardsFlag is a number that has one value, however often and by whichever name it is given.
+type shardsFlag struct {
+	to    *int
+	given bool
+}
+
+// Set implements pflag.Value.
+func (f *shardsFlag) Set(text string) error {
+	n, err := strconv.Atoi(text)
+	switch {
+	case err != nil:
+		return errors.New("a whole number")
+	case f.given && n != *f.to:
+		return fmt.Errorf("%d, as it is given already; --partitions and --shards are the same", *f.to)
+	}
+	*f.to, f.given = n, true
+	return nil
+}
+
+// String implements pflag.Value.
+func (f *shardsFlag) String() string {
+	if f.to == nil { // pflag asks what an empty one is
+		return ""
+	}
+	return strconv.Itoa(*f.to)
+}
+
+// Type implements pflag.Value.
+func (f *shardsFlag) Type() string { return "shards" }
 
 // warnOfFragile tells what a store cannot do while one of its sites is away.
 func (p *program) warnOfFragile(command string, s *storeconfig.Store) {

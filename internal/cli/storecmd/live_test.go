@@ -2,6 +2,7 @@ package storecmd
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -214,7 +215,7 @@ func TestOutcomes(t *testing.T) {
 		{
 			&client.UnavailableError{Key: "k", Sites: []string{"b", "c"}, Err: context.DeadlineExceeded}, 1,
 			outcome{
-				Outcome: "failed", Sites: []string{"b", "c"}, Key: "k",
+				Outcome: "failed", Sites: []string{"b", "c"}, keyText: keyText{Key: "k"},
 				Error: `client: read "k": too few sites answer, not b, c: context deadline exceeded; it took no effect`,
 			},
 		},
@@ -236,6 +237,31 @@ func TestOutcomes(t *testing.T) {
 		if ok != (tc.code != 0) || ok && exit.Code != tc.code {
 			t.Errorf("%v ends with the code %d, want %d", tc.err, exit.Code, tc.code)
 		}
+	}
+}
+
+// TestKeysThatAreNoText: who reads JSON gets keys and values as they are, whatever bytes they have.
+func TestKeysThatAreNoText(t *testing.T) {
+	for _, tc := range []struct {
+		v    any
+		want string
+	}{
+		{newRead("\xff\x00", []byte("\xfe"), true), `{"key_base64":"/wA=","present":true,"value_base64":"/g=="}`},
+		{newRead("ä", []byte("ö"), true), `{"key":"ä","present":true,"value":"ö"}`},
+		{newOutcome(nil, &client.UnavailableError{Key: "\xff"}).keyText, `{"key_base64":"/w=="}`},
+		{readExplained{keyText: newKeyText("\xff")}.keyText, `{"key_base64":"/w=="}`},
+	} {
+		b, err := json.Marshal(tc.v)
+		if err != nil || string(b) != tc.want {
+			t.Errorf("%s, %v; want %s", b, err, tc.want)
+		}
+	}
+	if got, want := newRead("\xff", []byte("v"), true).String(), `"\xff" = v`; got != want {
+		t.Errorf("for people it is %s, want %s", got, want)
+	}
+	b, err := json.Marshal(newOutcome([]read{newRead("\xff", nil, false)}, nil))
+	if want := `{"outcome":"committed","reads":[{"key_base64":"/w==","present":false}]}`; err != nil || string(b) != want {
+		t.Errorf("%s, %v; want %s", b, err, want)
 	}
 }
 

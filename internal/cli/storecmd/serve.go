@@ -41,7 +41,7 @@ func (p *program) runMachine(ctx context.Context, file string) error {
 		return fmt.Errorf("store serve: %w", err)
 	}
 	if why := cfg.Store.Fragile(); why != "" {
-		cfg.Log.New(p.Err).Warn("too few replicas", "placement", why)
+		cfg.Log.New(p.Err).Warn("too few replicas", "why", why)
 	}
 	defer heap.AllowGarbage(serveGarbage)()
 	var m *storeservice.Machine

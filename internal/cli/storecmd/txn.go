@@ -156,16 +156,37 @@ type txns struct {
 	at       *sight          // measured once, for explain
 }
 
+// A keyText is a key in JSON.
+type keyText struct {
+	Key       string `json:"key,omitempty"`
+	KeyBase64 []byte `json:"key_base64,omitempty"` // instead of Key, if that is no text
+}
+
+func newKeyText(key string) keyText {
+	if utf8.ValidString(key) {
+		return keyText{Key: key}
+	}
+	return keyText{KeyBase64: []byte(key)}
+}
+
+// printable returns the key for people.
+func (k keyText) printable() string {
+	if k.KeyBase64 != nil {
+		return command.Printable(strconv.Quote(string(k.KeyBase64)))
+	}
+	return command.Printable(k.Key)
+}
+
 // A read is what a get of a transaction returned.
 type read struct {
-	Key         string `json:"key"`
+	keyText
 	Present     bool   `json:"present"`
 	Value       string `json:"value,omitempty"`
 	ValueBase64 []byte `json:"value_base64,omitempty"` // instead of Value, if that is no text
 }
 
 func newRead(key string, value []byte, present bool) read {
-	r := read{Key: key, Present: present}
+	r := read{keyText: newKeyText(key), Present: present}
 	if utf8.Valid(value) {
 		r.Value = string(value)
 	} else {
@@ -177,11 +198,11 @@ func newRead(key string, value []byte, present bool) read {
 func (r read) String() string {
 	switch {
 	case !r.Present:
-		return command.Printable(r.Key) + " is not there"
+		return r.printable() + " is not there"
 	case r.ValueBase64 != nil:
-		return command.Printable(r.Key) + " = " + strconv.Quote(string(r.ValueBase64))
+		return r.printable() + " = " + strconv.Quote(string(r.ValueBase64))
 	}
-	return command.Printable(r.Key) + " = " + r.Value
+	return r.printable() + " = " + r.Value
 }
 
 // An outcome is what a transaction came to, for programs.
@@ -191,7 +212,7 @@ type outcome struct {
 	// whether it may have taken effect, or may yet, for all that is known
 	MayCommit   bool         `json:"may_have_committed,omitempty"`
 	Sites       []string     `json:"sites,omitempty"` // that were waited for in vain
-	Key         string       `json:"key,omitempty"`   // that was being read
+	keyText                  // that was being read
 	Error       string       `json:"error,omitempty"`
 	Transaction string       `json:"transaction,omitempty"` // its name, if it is not known what became of it
 	Reads       []read       `json:"reads"`
@@ -218,7 +239,7 @@ func newOutcome(reads []read, err error) outcome {
 		out.Sites = rejected.Sites
 	}
 	if unavailable, ok := errors.AsType[*client.UnavailableError](err); ok {
-		out.Sites, out.Key = unavailable.Sites, string(unavailable.Key)
+		out.Sites, out.keyText = unavailable.Sites, newKeyText(string(unavailable.Key))
 	}
 	if blocked, ok := errors.AsType[*client.BlockedError](err); ok {
 		out.Transaction, out.Sites = blocked.Txn.ID.String(), blocked.Sites

@@ -52,12 +52,12 @@ func item(key, value string) store.Item {
 
 func newFake(fails int) *fake {
 	return &fake{now: 1e9, fails: fails, shards: [][]store.Item{
-		{item("", "empty"), item("\x00\xff", "binary"), item("a", "\xff\x00"), item("b<>&", ""), item("c", "\"\n")},
+		{item("\x00", "short"), item("\x00\xff", "binary"), item("a", "\xff\x00"), item("b<>&", ""), item("c", "\"\n")},
 		nil, {item("ä", "ö")},
 	}}
 }
 
-var header = Header{Store: "shop", Protocol: "carousel", Shards: 3}
+var header = Header{Store: "shop", StoreID: "one", Protocol: "carousel", Shards: 3}
 
 func open(t *testing.T, name string) *os.File {
 	t.Helper()
@@ -156,11 +156,55 @@ func TestRead(t *testing.T) {
 		{0, header, name + ": the export is complete"},
 		{6e9, header, name + `:1: at: the file has the snapshot of 1970-01-01T00:00:05Z, and that of 1970-01-01T00:00:06Z`},
 		{0, Header{Store: "shop2", Shards: 3}, name + `:1: store: the file has an export of "shop", and the store is "shop2"`},
-		{0, Header{Store: "shop", Shards: 4}, name + ":1: shards: the file has 3, and the store 4"},
+		{0, Header{Store: "shop", StoreID: "two", Shards: 3},
+			name + `:1: store_id: the export was begun at another store that is named "shop"; remove ` + name},
+		{0, Header{Store: "shop", StoreID: "one", Shards: 4}, name + ":1: shards: the file has 3, and the store 4"},
 	} {
 		_, _, err := Write(t.Context(), open(t, name), src, tc.h, tc.at, nil)
 		if err == nil || !strings.HasPrefix(err.Error(), tc.want) {
 			t.Errorf("error %v, want %s", err, tc.want)
+		}
+	}
+}
+
+// TestGoesOnAtItsStore: what was begun at a store is gone on with at that one, not at another of
+// the same name; where an earlier version began it, nobody knows.
+func TestGoesOnAtItsStore(t *testing.T) {
+	for id, want := range map[string]string{"one": "", "two": "begun at another store", "": "begun at another store"} {
+		name := filepath.Join(t.TempDir(), "export")
+		if _, _, err := Write(t.Context(), open(t, name), newFake(3), header, 0, nil); err == nil {
+			t.Fatal("writing was not interrupted")
+		}
+		before, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, resumed := header, 0
+		h.StoreID = id
+		_, _, err = Write(t.Context(), open(t, name), newFake(0), h, 0, func(p Progress) {
+			if p.Resumed {
+				resumed = p.Keys
+			}
+		})
+		if want == "" {
+			if err != nil || resumed != 4 {
+				t.Errorf("it went on behind %d keys, want 4 (%v)", resumed, err)
+			}
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), want) || resumed != 0 {
+			t.Errorf("at the store %q: error %v, want %q; %d keys are gone on behind", id, err, want, resumed)
+		}
+		if after, err := os.ReadFile(name); err != nil || !bytes.Equal(before, after) {
+			t.Errorf("at the store %q the file was changed (%v)", id, err)
+		}
+		old := bytes.Replace(before, []byte(`"store_id":"one",`), nil, 1)
+		if err := os.WriteFile(name, old, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := Write(t.Context(), open(t, name), newFake(0), header, 0, nil); err == nil ||
+			!strings.Contains(err.Error(), "store_id: it is missing: an earlier version began the export") {
+			t.Errorf("the file of an earlier version: %v", err)
 		}
 	}
 }
@@ -185,6 +229,7 @@ func TestErrors(t *testing.T) {
 		{first + `{"key":"a","key_base64":"YQ==","value":"b"}` + "\n", "f:2: key: there is key_base64, too"},
 		{first + `{"key":"b","value":""}` + "\n" + `{"key":"a","value":""}` + "\n", `f:3: key: "a" comes after "b"`},
 		{first + `{"key":"b","value":""}` + "\n" + `{"key":"b","value":""}` + "\n", `f:3: key: "b" is there twice`},
+		{first + `{"key":"","value":"b"}` + "\n", "f:2: key: it is empty, which no store takes"},
 		{first + `{"shard":1,"keys":0}` + "\n", "f:2: shard: it is 1, where shard 0 is"},
 		{first + `{"shard":0,"keys":1}` + "\n", "f:2: keys: it says 1, and there are 0"},
 		{first + `{"end":true,"keys":0}` + "\n", "f:2: end: shard 0 of 1 has not ended"},

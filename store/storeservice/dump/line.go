@@ -17,8 +17,10 @@ const format = 1
 
 // A Header is a file's first line: which snapshot it has.
 type Header struct {
-	Format   int    `json:"foresay_store_export"`
-	Store    string `json:"store"`    // its cluster's name
+	Format int    `json:"foresay_store_export"`
+	Store  string `json:"store"` // its cluster's name
+	// StoreID is the store's alone: see storeconfig.Store.Identity. Earlier versions wrote none.
+	StoreID  string `json:"store_id,omitempty"`
 	Protocol string `json:"protocol"` // the store's
 	Shards   int    `json:"shards"`
 	At       string `json:"at"` // RFC 3339

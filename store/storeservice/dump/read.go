@@ -92,6 +92,9 @@ func (r *Reader) read() ([]byte, error) {
 func (r *Reader) Next() (store.Item, error) {
 	for {
 		item, isItem, err := r.step()
+		if isItem && item.Key == "" { // Write goes on with what an earlier version put there
+			err = r.fail(errors.New("key: it is empty, which no store takes"))
+		}
 		if err != nil || isItem {
 			return item, err
 		}
@@ -176,9 +179,10 @@ func (r *Reader) end(l line) error {
 
 // A Summary is what a whole file has.
 type Summary struct {
-	Store string `json:"store"`
-	At    string `json:"at"`
-	Keys  int    `json:"keys"`
+	Store   string `json:"store"`
+	StoreID string `json:"store_id,omitempty"`
+	At      string `json:"at"`
+	Keys    int    `json:"keys"`
 }
 
 // Check reads a whole file. The error names the file, the line and the field that is wrong.
@@ -189,7 +193,7 @@ func Check(name string, in io.Reader) (Summary, error) {
 	}
 	for {
 		if _, err := r.Next(); err == io.EOF {
-			return Summary{r.Header.Store, r.Header.At, r.Keys}, nil
+			return Summary{r.Header.Store, r.Header.StoreID, r.Header.At, r.Keys}, nil
 		} else if err != nil {
 			return Summary{}, err
 		}

@@ -18,7 +18,11 @@ type Source interface {
 }
 
 // A Progress is how far it is.
-type Progress struct{ Shard, Shards, Keys int }
+type Progress struct {
+	Shard, Shards, Keys int
+	// Resumed says that Keys is what an earlier run has written, and nothing is new yet.
+	Resumed bool
+}
 
 // ErrComplete is what Write returns for a file that needs nothing more.
 var ErrComplete = errors.New("the export is complete")
@@ -34,6 +38,9 @@ func Write(
 	if err != nil {
 		return 0, 0, err
 	}
+	if tell != nil && w.begun {
+		tell(Progress{w.shard, h.Shards, w.keys, true})
+	}
 	for w.shard < h.Shards {
 		page, err := src.Page(ctx, w.shard, w.at, w.next)
 		if err != nil {
@@ -43,7 +50,7 @@ func Write(
 			return w.keys, w.at, err
 		}
 		if tell != nil {
-			tell(Progress{w.shard, h.Shards, w.keys})
+			tell(Progress{w.shard, h.Shards, w.keys, false})
 		}
 	}
 	if _, err := f.Write(appendLine(nil, line{End: true, Keys: &w.keys})); err != nil {
@@ -104,6 +111,12 @@ func resume(f *os.File, h Header, at clock.Stamp) (*writing, error) {
 	switch o := r.Header; {
 	case o.Store != h.Store:
 		return nil, r.fail(fmt.Errorf("store: the file has an export of %q, and the store is %q", o.Store, h.Store))
+	case o.StoreID == "" && h.StoreID != "":
+		return nil, r.fail(fmt.Errorf("store_id: it is missing: an earlier version began the export, maybe at another "+
+			"store; remove %s to begin anew", f.Name()))
+	case o.StoreID != h.StoreID:
+		return nil, r.fail(fmt.Errorf("store_id: the export was begun at another store that is named %q; remove %s to "+
+			"begin anew", o.Store, f.Name()))
 	case o.Shards != h.Shards:
 		return nil, r.fail(fmt.Errorf("shards: the file has %d, and the store %d", o.Shards, h.Shards))
 	case at != 0 && at != r.At:

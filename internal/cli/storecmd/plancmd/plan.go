@@ -217,6 +217,7 @@ func (f *asked) load() (plan.Load, error) {
 		return l, nil
 	}
 	given := map[string]int{"reads": 0, "writes": 0, "locality": 0}
+	seen := map[string]bool{}
 	for _, part := range strings.Split(f.txns, ",") {
 		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
 		n, err := strconv.Atoi(value)
@@ -224,7 +225,10 @@ func (f *asked) load() (plan.Load, error) {
 			return l, command.Usagef("%s: --txns: %q; want retwis, ycsbt, or reads=N, writes=N, locality=PERCENT with commas "+
 				"between%s", verb, part, nearest.Hint(name, []string{"retwis", "ycsbt", "reads", "writes", "locality"}))
 		}
-		given[name] = n
+		if seen[name] && given[name] != n {
+			return l, command.Usagef("%s: --txns: %s=%d and %s=%d; want one of them", verb, name, given[name], name, n)
+		}
+		given[name], seen[name] = n, true
 	}
 	c := counted{keys, given["reads"], given["writes"]}
 	switch {

@@ -133,6 +133,7 @@ func TestErrors(t *testing.T) {
 		{"--wan na3 --clients WA=0", 2, `--clients: the weight of WA is "0"`},
 		{"--wan na3 --txns retwiss", 2, `--txns: "retwiss"; want retwis, ycsbt, or reads=N`},
 		{"--wan na3 --txns reads=x", 2, `--txns: "reads=x"`},
+		{"--wan na3 --txns reads=2,writes=1,reads=3", 2, "--txns: reads=2 and reads=3; want one of them"},
 		{"--wan na3 --txns locality=50", 2, "--txns: reads=0,writes=0; want one at least and 100 at most"},
 		{"--wan na3 --txns reads=101", 2, "--txns: reads=101,writes=0"},
 		{"--wan na3 --txns reads=1,locality=101", 2, "--txns: locality=101; want 0 to 100"},
