@@ -49,6 +49,9 @@ type Config struct {
 	Applied func(Key, Value)
 }
 
+// DefaultMaxOffset is Config's MaxOffset if that is 0.
+const DefaultMaxOffset = 10 * time.Millisecond
+
 // WithDefaults returns the configuration with all fields set, or an error that names the field.
 func (c Config) WithDefaults() (Config, error) {
 	if err := c.Layout.Validate(); err != nil {
@@ -71,7 +74,7 @@ func (c Config) WithDefaults() (Config, error) {
 	c.RoundTrip = cmp.Or(c.RoundTrip, 250*time.Millisecond)
 	c.Retain = cmp.Or(c.Retain, time.Minute)
 	c.MaxAhead = cmp.Or(c.MaxAhead, time.Minute)
-	c.MaxOffset = cmp.Or(c.MaxOffset, 10*time.Millisecond)
+	c.MaxOffset = cmp.Or(c.MaxOffset, DefaultMaxOffset)
 	c.MaxTxns = cmp.Or(c.MaxTxns, 1_000_000)
 	c.MaxWaiting = cmp.Or(c.MaxWaiting, 10_000)
 	return c, nil
