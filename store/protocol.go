@@ -63,9 +63,10 @@ type Protocol struct {
 	Orders bool
 	// Leads says that one server of a shard leads it, and takes HandOver.
 	Leads bool
-	// Modes are the protocol's variants, which a store is made with for good, the first of them this
-	// one; nil: there is one only. Variant returns it in another one.
+	// Modes are the protocol's variants, which a store is made with for good; nil: there is one only.
+	// Mode is the one of them that this is, and Variant returns it in another one.
 	Modes   []string
+	Mode    string
 	Variant func(mode string) Protocol
 }
 
@@ -83,6 +84,14 @@ func (p Protocol) Writer(v Version) Version {
 		v.Time = 0
 	}
 	return v
+}
+
+// Title returns the protocol's name, with its mode if it has modes.
+func (p Protocol) Title() string {
+	if p.Mode == "" {
+		return p.Name
+	}
+	return p.Name + " in mode " + p.Mode
 }
 
 // In returns the protocol in a mode; "" is the first one.

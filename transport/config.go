@@ -18,6 +18,9 @@ import (
 type Config struct {
 	// Cluster is the name of the cluster. Hosts of different clusters do not talk. Required.
 	Cluster string
+	// Explain returns what a host of a cluster with another name is told of why it is refused, nil or
+	// "" for the two names.
+	Explain func(cluster string) string
 	// IDs are the members that this host is. None for a host of clients.
 	IDs []protocol.ID
 	// FirstClient is the lowest ID of a client, the same in the whole cluster. 0 is 65536.

@@ -3,6 +3,7 @@ package transport
 import (
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"sync"
@@ -180,8 +181,7 @@ func (in *inbound) check(h *peerv1.Hello) (version uint32, err error) {
 			"the other host speaks versions %d to %d of the peer streams, this one %d to %d",
 			h.GetMinVersion(), h.GetMaxVersion(), minVersion, maxVersion)
 	case h.GetCluster() != cfg.Cluster:
-		return 0, status.Errorf(codes.FailedPrecondition, "this is a host of the cluster %q, not of %.300q", cfg.Cluster,
-			h.GetCluster())
+		return 0, status.Error(codes.FailedPrecondition, cfg.foreign(h.GetCluster()))
 	}
 	for _, id := range cfg.IDs {
 		if uint32(id) == h.GetTo() {
@@ -195,6 +195,16 @@ func (in *inbound) check(h *peerv1.Hello) (version uint32, err error) {
 	}
 	return 0, status.Errorf(codes.FailedPrecondition, "this host is %d, not %d: the address is of another member", cfg.IDs,
 		h.GetTo())
+}
+
+// foreign says why a host of another cluster is refused.
+func (c *Config) foreign(cluster string) string {
+	if c.Explain != nil {
+		if why := c.Explain(cluster); why != "" {
+			return why
+		}
+	}
+	return fmt.Sprintf("this is a host of the cluster %q, not of %.300q", c.Cluster, cluster)
 }
 
 // start begins with the messages of a source, unless the stream is dead already.

@@ -34,6 +34,7 @@ func in(mode variant) store.Protocol {
 		Codec:          codec(), FixedSites: true, Partial: true, Stamped: true, Clocked: true,
 		Declares: true, Snapshots: true, Stale: true, Leads: true, Orders: true, Coordinating: mode == directMode,
 		Modes:   []string{string(basicMode), string(fastMode), string(directMode)},
+		Mode:    string(mode),
 		Variant: func(name string) store.Protocol { return in(variant(name)) },
 	}
 }

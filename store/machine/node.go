@@ -199,12 +199,11 @@ func (n *Node) open() (err error) {
 			return fmt.Errorf("peer address: %w", err)
 		}
 	}
+	kin := kinshipOf(cfg)
 	n.host, err = host.New(host.Config{
 		Network: transport.Config{
-			// Machines of another epoch are of another cluster: what they say rests on another
-			// layout.
-			Cluster: fmt.Sprintf("%s, epoch %d", cfg.Cluster, cfg.Topology.Epoch),
-			IDs:     ids, TLS: cfg.PeerTLS, CertifiedAs: name, Insecure: cfg.Insecure,
+			Cluster: kin.String(), Explain: kin.explain,
+			IDs: ids, TLS: cfg.PeerTLS, CertifiedAs: name, Insecure: cfg.Insecure,
 			Dial: cfg.PeerDial, MaxAge: maxAge(cfg.RoundTrip),
 		},
 		Listener: cfg.PeerListener, Clock: cfg.Clock, Seed: cfg.Seed, StopTimeout: cfg.StopTimeout, Check: cfg.Check,

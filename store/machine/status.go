@@ -94,7 +94,7 @@ type Peer struct {
 	Machine, Site string
 	Reachable     bool
 	Err           error // why it is not, if that is known
-	Refused       bool  // the two do not belong together: by certificate, store or epoch
+	Refused       bool  // the two do not belong together: by certificate, store, epoch or protocol
 }
 
 // Peers returns how the machine stands with the others, in the topology's order.

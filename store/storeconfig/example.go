@@ -20,8 +20,8 @@ const storeExample = `// A store's file, store.json: the same for all of its mac
   // run agree on the next one, and writes it.
   "epoch": 1,
   // How the sites agree: replicatedcommit; layered, which is two-phase commit over Raft groups; carousel, which does both at once, in the
-  // mode basic or, with "mode", in fast or direct; or tapir, which has no leaders and is serializable, not strictly. It cannot be changed
-  // later. Left out: replicatedcommit.
+  // mode basic or, with "mode", in fast or direct; or tapir, which has no leaders and is serializable, not strictly. Protocol and
+  // mode cannot be changed later. Left out: replicatedcommit.
   "protocol": "replicatedcommit",
   // How many parts each site's copy has. It cannot be changed later.
   "shards": 3,

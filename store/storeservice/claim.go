@@ -11,19 +11,23 @@ import (
 	"github.com/foresay/foresay/store/storeconfig"
 )
 
-// tenant is whose a data directory is, and the last epoch in which it was used.
+// tenant is whose a data directory is, the last epoch in which it was used, and by which protocol
+// and mode what is in it is to be read.
 type tenant struct {
 	Cluster string `json:"cluster"`
 	Machine string `json:"machine"`
 	Epoch   uint64 `json:"epoch"`
+	// Protocol is as store.Protocol's Title. Empty: it was made before that was noted. Whatever
+	// is in such a directory, nobody can tell, so it stays empty.
+	Protocol string `json:"protocol,omitempty"`
 }
 
-// claim makes sure that a data directory is the machine's, and that the machine does not go back to
-// an earlier epoch, in which a fenced site may still count. It notes a new epoch durably before it
-// returns.
+// claim makes sure that a data directory is the machine's, that it is of the store's protocol, and
+// that the machine does not go back to an earlier epoch, in which a fenced site may still count. It
+// notes a new epoch durably before it returns.
 func claim(cfg *storeconfig.MachineConfig) error {
 	name := filepath.Join(cfg.Data, "machine.json")
-	now := tenant{cfg.Store.Cluster, cfg.Machine, cfg.Store.Epoch}
+	now := tenant{cfg.Store.Cluster, cfg.Machine, cfg.Store.Epoch, cfg.Store.StoreProtocol().Title()}
 	b, err := os.ReadFile(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -39,12 +43,17 @@ func claim(cfg *storeconfig.MachineConfig) error {
 	case was.Cluster != now.Cluster || was.Machine != now.Machine:
 		return fmt.Errorf("the directory %s is that of machine %s of %s, not of %s of %s", cfg.Data, was.Machine, was.Cluster,
 			now.Machine, now.Cluster)
+	case was.Protocol != "" && was.Protocol != now.Protocol:
+		return fmt.Errorf("the directory %s is of a store that runs %s, and the file %s says %s: protocol and mode cannot "+
+			"be changed; 'foresay store export' and 'import' take the keys to another store", cfg.Data, was.Protocol,
+			cfg.StoreFile, now.Protocol)
 	case was.Epoch > now.Epoch:
 		return fmt.Errorf("the file %s is of epoch %d, and the machine has run in epoch %d: take the file of that epoch",
 			cfg.StoreFile, now.Epoch, was.Epoch)
 	case was.Epoch == now.Epoch:
 		return nil
 	}
+	now.Protocol = was.Protocol
 	return now.write(name)
 }
 

@@ -57,6 +57,8 @@ func TestWhatKeepsAStoreFromStarting(t *testing.T) {
 		}, "certificate"},
 		{"another store", stray(func(s *storeconfig.Store) { s.Cluster = "elsewhere" }), "elsewhere"},
 		{"another epoch", stray(func(s *storeconfig.Store) { s.Epoch = 7 }), "epoch 7"},
+		{"another protocol", stray(func(s *storeconfig.Store) { reread(t, s, func() { s.Protocol = "layered" }) }),
+			"machine b runs layered, not replicatedcommit"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
@@ -87,6 +89,51 @@ func TestWhatKeepsAStoreFromStarting(t *testing.T) {
 				})
 				if took := time.Since(start); took > 5*time.Second {
 					t.Errorf("it is told after %v", took)
+				}
+			})
+		})
+	}
+}
+
+// reread has a file of a store changed, and read again.
+func reread(t *testing.T, s *storeconfig.Store, change func()) {
+	t.Helper()
+	change()
+	b, err := s.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed, err := storeconfig.ParseStore(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	*s = *changed
+}
+
+// TestMachinesOfOneStoreDiffer: machines that differ in the protocol's mode, or in how far clocks
+// may be apart, refuse each other and say in what, also where they have run together before; the
+// others go on.
+func TestMachinesOfOneStoreDiffer(t *testing.T) {
+	for want, change := range map[string]func(*storeconfig.Store){
+		"machine c runs carousel in mode basic, not carousel in mode fast": func(s *storeconfig.Store) { s.Mode = "basic" },
+		"machine c has max_offset 1s, not 10ms":                            func(s *storeconfig.Store) { s.MaxOffset = "1s" },
+	} {
+		o := storeconfig.InitOptions{Protocol: "carousel", Mode: "fast"}
+		inStore(t, []string{"a", "b", "c"}, o, func(w *world) {
+			w.start("a", "b", "c")
+			w.client(func(ctx context.Context, conn *Client, c *client.Client) {
+				w.ready(ctx, conn)
+				w.stop("c")
+				w.alter = func(cfg *storeconfig.MachineConfig) { reread(t, cfg.Store, func() { change(cfg.Store) }) }
+				w.start("c")
+				time.Sleep(4 * time.Second)
+				for _, key := range []string{"k", "l", "m", "n"} {
+					if err := put(ctx, c, key, "v"); err != nil {
+						t.Errorf("the two that agree do not take a write: %v", err)
+					}
+				}
+				if s := Complaints(conn.Status(ctx)); !strings.Contains(s, "machine a is refused by c: "+want) {
+					t.Errorf("the status does not tell of %q: %s", want, s)
 				}
 			})
 		})

@@ -37,7 +37,7 @@ type PeerStatus struct {
 	Site      string `json:"site"`
 	Reachable bool   `json:"reachable"`
 	Error     string `json:"error,omitempty"`   // why it is not
-	Refused   bool   `json:"refused,omitempty"` // the two do not belong together: by certificate, store or epoch
+	Refused   bool   `json:"refused,omitempty"` // the two do not belong together: by certificate, store, epoch or protocol
 }
 
 // BlockedTxn is a transaction that cannot be decided before a site is back or fenced.
@@ -280,11 +280,19 @@ func Ready(statuses []Status) bool {
 }
 
 // Complaints says what is wrong with the machines that do not take part, and why as far as they
-// know; empty if all do.
+// know, and which machines refuse each other; empty if there are none.
 func Complaints(statuses []Status) string {
 	var out []string
 	for _, s := range statuses {
-		if s.State == Admitted || s.State == Fenced {
+		if s.State == Admitted { // since before it ran with others than these, perhaps
+			for _, p := range s.Peers {
+				if p.Refused {
+					out = append(out, fmt.Sprintf("machine %s is refused by %s: %s", s.Machine, p.Machine, p.Error))
+				}
+			}
+			continue
+		}
+		if s.State == Fenced {
 			continue
 		}
 		text := "machine " + s.Machine + " is " + s.State
