@@ -255,7 +255,9 @@ type (
 
 // entryFormat is codec of entries alone, which a server makes for itself: it is made in a tenth of
 // the time.
-func entryFormat() *wirefmt.Format[store.Message] { return wirefmt.NewFormat("carousel", 1, entryKinds()...) }
+func entryFormat() *wirefmt.Format[store.Message] {
+	return wirefmt.NewFormat("carousel", 1, entryKinds()...)
+}
 
 // format is that of messages and, from tag 48 on, of entries.
 func codec() *wirefmt.Format[store.Message] {
