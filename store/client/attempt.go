@@ -24,7 +24,8 @@ type txn struct {
 	tracer   *tracer // nil: none is wanted
 	priority store.Priority
 	attempts int
-	quorum   bool // guesses do not get on: a quorum is asked
+	refused  store.Reason // the last attempt, if it was
+	quorum   bool         // guesses do not get on: a quorum is asked
 	// seeds are what the refusal of a predicated attempt told.
 	seeds map[store.Key]store.Value
 	// blocked are keys that the refusal said were about to change.
@@ -184,7 +185,7 @@ func (a *attempt) commit(ctx context.Context, reads []store.Read, writes []store
 
 // decided learns from what became of an attempt.
 func (t *txn) decided(a *attempt, d Decision) {
-	t.priority = d.Txn.Priority
+	t.priority, t.refused = d.Txn.Priority, d.Outcome.Reason
 	t.plant(a, d)
 	if !a.inTask { // in a task, what is sent counts, when it is
 		t.client.attempted(Attempted{Mode: a.mode, Outcome: d.Outcome, Took: time.Since(a.began),

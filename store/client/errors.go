@@ -92,14 +92,32 @@ type UnavailableError struct {
 	Sites  []string  // whose answers were waited for in vain, as far as is known
 	Detail string    // what those that did not answer said, if anything
 	Err    error     // why nobody waited longer, if the context ended or the connection was closed
+	// Attempts were refused before this one, the last of them for Reason. Sites may then be well: the
+	// time may have gone into the attempts, and a read may wait until others are done with its key.
+	Attempts int
+	Reason   store.Reason
 }
 
 func (e *UnavailableError) Error() string {
-	s := "client: too few sites answer"
+	s := "client: "
 	if e.Key != "" {
-		s = fmt.Sprintf("client: read %.40q: too few sites answer", e.Key)
+		s += fmt.Sprintf("read %.40q: ", e.Key)
 	}
-	return withDetail(s+unanswered(", not ", e.Sites), e.Detail, e.Err)
+	if !e.contended() {
+		return withDetail(s+"too few sites answer"+unanswered(", not ", e.Sites), e.Detail, e.Err)
+	}
+	s += fmt.Sprintf("time was up in attempt %d, after the one before was refused (%v): other transactions have its "+
+		"keys, and reads may wait for their turn there", e.Attempts+1, e.Reason)
+	return withDetail(s+unanswered("; not answered yet by ", e.Sites), e.Detail, e.Err)
+}
+
+// contended reports whether the time was up after others were in the way.
+func (e *UnavailableError) contended() bool {
+	switch e.Reason {
+	case store.StaleRead, store.StaleWrite, store.Locked, store.Reserved:
+		return e.Attempts > 0 && errors.Is(e.Err, context.DeadlineExceeded)
+	}
+	return false
 }
 
 // Unwrap returns Err.
@@ -177,6 +195,17 @@ func (a *attempt) unread(ctx context.Context, err error) error {
 		u.Err = fmt.Errorf("%w: %w", u.Err, why)
 	}
 	return u
+}
+
+// unread is that of an attempt, with what became of those before.
+func (t *txn) unread(ctx context.Context, a *attempt, err error) error {
+	err = a.unread(ctx, err)
+	if u, ok := err.(*UnavailableError); ok { //nolint:errorlint // else it has words around it that say more
+		after := *u // runs that are given up may still look at it
+		after.Attempts, after.Reason = a.number-1, t.refused
+		return &after
+	}
+	return err
 }
 
 // plainEnd is an error of the engine's whose context ended, without its words, which name calls and

@@ -110,3 +110,49 @@ func TestTimeThatWasUpBefore(t *testing.T) {
 		}
 	})
 }
+
+// TestTimeIsUpOnHotKeys: where others were in the way of the attempts before, a read whose time is
+// up says that, and not that sites do not answer. Otherwise it does.
+func TestTimeIsUpOnHotKeys(t *testing.T) {
+	for _, mode := range []client.Mode{client.GRPC, client.Spec} {
+		for reason, want := range map[store.Reason]string{
+			store.StaleRead: `client: read "k": time was up in attempt 2, after the one before was refused (stale read): ` +
+				"other transactions have its keys, and reads may wait for their turn there; not answered yet by b: b: no answer: " +
+				"context deadline exceeded",
+			store.Overloaded: `client: read "k": too few sites answer, not b: b: no answer: context deadline exceeded`,
+		} {
+			synctest.Test(t, func(t *testing.T) {
+				f := ready(store.Committed)
+				reads := 0
+				answered := f.read
+				f.read = func(ctx context.Context, key store.Key, first func(client.Answer)) (client.Answer, error) {
+					if reads++; reads == 1 {
+						return answered(ctx, key, first)
+					}
+					<-ctx.Done()
+					return client.Answer{}, &client.UnavailableError{Key: key, Sites: []string{"b"}, Detail: "b: no answer",
+						Err: context.Cause(ctx)}
+				}
+				f.commit = func(context.Context, []store.Read, []store.Write) client.Decision {
+					return client.Decision{Txn: store.Txn{ID: store.TxnID{Time: 1, Client: 1}},
+						Outcome: store.Outcome{Verdict: store.Aborted, Reason: reason}}
+				}
+				c, err := client.New(client.Config{Backend: f, Mode: mode})
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				err = c.Txn(ctx, func(ctx context.Context, tx *client.Tx) error {
+					if _, _, err := tx.Get(ctx, "k"); err != nil {
+						return err
+					}
+					return tx.Put("k", nil)
+				})
+				if u, ok := errors.AsType[*client.UnavailableError](err); !ok || u.Error() != want {
+					t.Errorf("%v: the error is %v, want %s", mode, err, want)
+				}
+			})
+		}
+	}
+}

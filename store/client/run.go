@@ -26,7 +26,7 @@ func Run[T any](
 			if out.panicked != nil {
 				panic(out.panicked)
 			}
-			return zero, a.unread(ctx, err)
+			return zero, t.unread(ctx, a, err)
 		}
 		t.quorum = t.quorum || a.watch.failed()
 		t.decided(a, d)
