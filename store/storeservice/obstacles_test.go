@@ -111,12 +111,12 @@ func reread(t *testing.T, s *storeconfig.Store, change func()) {
 }
 
 // TestMachinesOfOneStoreDiffer: machines that differ in the protocol's mode, or in how far clocks
-// may be apart, refuse each other and say in what, also where they have run together before; the
-// others go on.
+// may be apart, refuse each other and say in what, also where they have run together before, as
+// far as a data directory does not tell that it is of another mode; the others go on.
 func TestMachinesOfOneStoreDiffer(t *testing.T) {
 	for want, change := range map[string]func(*storeconfig.Store){
 		"machine c runs carousel in mode basic, not carousel in mode fast": func(s *storeconfig.Store) { s.Mode = "basic" },
-		"machine c has max_offset 1s, not 10ms":                            func(s *storeconfig.Store) { s.MaxOffset = "1s" },
+		"machine c has max_offset 50ms, not 10ms":                          func(s *storeconfig.Store) { s.MaxOffset = "50ms" },
 	} {
 		o := storeconfig.InitOptions{Protocol: "carousel", Mode: "fast"}
 		inStore(t, []string{"a", "b", "c"}, o, func(w *world) {
@@ -124,7 +124,13 @@ func TestMachinesOfOneStoreDiffer(t *testing.T) {
 			w.client(func(ctx context.Context, conn *Client, c *client.Client) {
 				w.ready(ctx, conn)
 				w.stop("c")
-				w.alter = func(cfg *storeconfig.MachineConfig) { reread(t, cfg.Store, func() { change(cfg.Store) }) }
+				w.alter = func(cfg *storeconfig.MachineConfig) {
+					earlier := tenant{Cluster: cfg.Store.Cluster, Machine: "c", Epoch: cfg.Store.Epoch}
+					if err := earlier.write(filepath.Join(cfg.Data, "machine.json")); err != nil {
+						t.Fatal(err)
+					}
+					reread(t, cfg.Store, func() { change(cfg.Store) })
+				}
 				w.start("c")
 				time.Sleep(4 * time.Second)
 				for _, key := range []string{"k", "l", "m", "n"} {
