@@ -115,8 +115,10 @@ func reread(t *testing.T, s *storeconfig.Store, change func()) {
 // far as a data directory does not tell that it is of another mode; the others go on.
 func TestMachinesOfOneStoreDiffer(t *testing.T) {
 	for want, change := range map[string]func(*storeconfig.Store){
-		"machine c runs carousel in mode basic, not carousel in mode fast": func(s *storeconfig.Store) { s.Mode = "basic" },
-		"machine c has max_offset 50ms, not 10ms":                          func(s *storeconfig.Store) { s.MaxOffset = "50ms" },
+		"machine c runs carousel in mode basic, not carousel in mode fast": func(s *storeconfig.Store) {
+			s.Mode = "basic"
+		},
+		"machine c has max_offset 50ms, not 10ms": func(s *storeconfig.Store) { s.MaxOffset = "50ms" },
 	} {
 		o := storeconfig.InitOptions{Protocol: "carousel", Mode: "fast"}
 		inStore(t, []string{"a", "b", "c"}, o, func(w *world) {
