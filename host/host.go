@@ -102,6 +102,9 @@ func steadyClock() func() time.Duration {
 	return func() time.Duration { return base + time.Since(start) }
 }
 
+// Now returns the time that the nodes are told.
+func (h *Host) Now() time.Duration { return h.cfg.Clock() }
+
 // SetPeer says where a member is. The address may change while the host runs. Members that are this
 // host are ignored.
 func (h *Host) SetPeer(id protocol.ID, address string) error { return h.transport.SetPeer(id, address) }

@@ -75,6 +75,26 @@ func (c *clocks) typical() (o offset, ok bool) {
 	return seen[len(seen)/2], true
 }
 
+// behind returns a site of whose clock the own one is surely behind by more than it may be, if it
+// is behind most of those that have answered: so it is this one that is wrong. The site is the
+// first that has what is asked for; NoSite: it is not behind, or there is none.
+func (c *clocks) behind(by time.Duration, l store.Layout, has func(site int) bool) int {
+	far, at := 0, store.NoSite
+	for i, s := range l.Sites {
+		o, ok := c.seen[s.Coordinators[0]]
+		if !ok || o.ahead-o.within <= by {
+			continue
+		}
+		if far++; at == store.NoSite && has(i) {
+			at = i
+		}
+	}
+	if far <= len(c.seen)/2 {
+		return store.NoSite
+	}
+	return at
+}
+
 // status returns what is known of clocks, for people.
 func (c *clocks) status() store.ClockStatus {
 	o, _ := c.typical()

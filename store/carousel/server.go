@@ -269,12 +269,22 @@ func (s *server) sweep(env *protocol.Env[store.Message]) {
 		s.sweepRecords(env)
 		s.sweepSnapshots(env)
 		s.sweepClosed(env)
+		s.resign(env)
 	}
 	s.sweepList(env)
 	s.sweepClaims(env)
 	if s.probes--; s.probes < 0 {
 		s.probes = probeEvery - 1
 		s.clocks.ask(env)
+	}
+}
+
+// resign has another site lead whose clock is right, if the own one is so far behind that new
+// transactions are refused as ahead of time: nobody could write to the partition.
+func (s *server) resign(env *protocol.Env[store.Message]) {
+	has := func(site int) bool { return s.cfg.Layout.Sites[site].Has(s.place.Index) }
+	if site := s.clocks.behind(s.cfg.MaxAhead, s.cfg.Layout, has); site != store.NoSite {
+		s.group.HandOver(env, site)
 	}
 }
 

@@ -33,7 +33,15 @@ func (e *AbortedError) Error() string {
 	if e.Attempts > 1 {
 		s += fmt.Sprintf(", after %d attempts", e.Attempts)
 	}
-	return withDetail(s, "", e.Err)
+	return withDetail(s, e.Hint(), e.Err)
+}
+
+// Hint says what may be behind the reason, empty if that needs no words.
+func (e *AbortedError) Hint() string {
+	if e.Reason != store.Ahead {
+		return ""
+	}
+	return "the clock here is ahead, or that of a machine is behind, which 'foresay store status' then names"
 }
 
 // Unwrap returns Err.

@@ -183,6 +183,11 @@ func (m *Member) Status(env *protocol.Env[store.Message], ref uint64) store.Serv
 		ArrivedBytes: m.ArrivedBytes(), Leads: leads, Term: m.Term()}
 }
 
+// HandOver has the group be led at another site that has a copy, if the member leads it.
+func (m *Member) HandOver(env *protocol.Env[store.Message], site int) {
+	m.Part.Receive(env, protocol.App, smr.HandOver{To: m.cfg.Layout.Sites[site].Shards[m.place.Index]})
+}
+
 // handOver has the group be led at another site. The answer is sent at once or, in said, when the
 // group has given it.
 func (m *Member) handOver(env *protocol.Env[store.Message], ask store.HandOver) {
@@ -236,7 +241,7 @@ func (m *Member) replaceStep(env *protocol.Env[store.Message], ask store.Replace
 	case !there:
 		return false, false, m.Change(env, smr.Change{Add: smr.Member{ID: to}})
 	case goes == m.place.Site:
-		m.Part.Receive(env, protocol.App, smr.HandOver{To: l.Sites[ask.From+ask.To-goes].Shards[k]})
+		m.HandOver(env, ask.From+ask.To-goes)
 		return false, false, "it is led at another site first"
 	}
 	return false, false, m.Change(env, smr.Change{Remove: gone})

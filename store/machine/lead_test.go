@@ -113,3 +113,41 @@ func handOver(t *testing.T, p store.Protocol) {
 		}
 	}
 }
+
+// TestLeaderBehindResigns: a machine whose clock is so far behind that it would refuse every write
+// has other sites lead what it leads.
+func TestLeaderBehindResigns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newIdleWorld(t, wan.Uniform(100*time.Millisecond, "a", "b", "c"))
+		w.protocol = carousel.Protocol()
+		for i := range w.sites {
+			w.start(i, func(cfg *Config) {
+				cfg.RoundTrip = 100 * time.Millisecond
+				if i == 0 {
+					cfg.Clock = func() time.Duration { return time.Duration(time.Now().UnixNano()) - 90*time.Second }
+				}
+			})
+		}
+		defer w.close()
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		time.Sleep(10 * time.Second)
+		c, keys := w.client("c", client.Spec), freshKeys()
+		for i := range w.topology.Shards {
+			if err := c.Txn(ctx, func(_ context.Context, tx *client.Tx) error {
+				return tx.Put(keys(i), []byte("v"))
+			}); err != nil {
+				t.Errorf("a write is refused: %v", err)
+			}
+		}
+		servers, err := w.nodes[0].Servers(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range servers {
+			if s.Leads {
+				t.Errorf("it still leads shard %d", s.Shard)
+			}
+		}
+	})
+}

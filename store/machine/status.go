@@ -134,7 +134,7 @@ func (n *Node) Peers() []Peer {
 func (n *Node) Status(ctx context.Context) (*pb.StatusResponse, error) {
 	out := &pb.StatusResponse{
 		Machine: n.cfg.Machine, Site: n.cfg.Topology.Sites[n.site].Name, Epoch: n.cfg.Topology.Epoch,
-		UptimeSeconds: int64(time.Since(n.started) / time.Second),
+		UptimeSeconds: int64(time.Since(n.started) / time.Second), Time: uint64(max(n.host.Now(), 0)),
 	}
 	for _, p := range n.Peers() {
 		row := &pb.PeerStatus{Machine: p.Machine, Site: p.Site, Reachable: p.Reachable, Refused: p.Refused}

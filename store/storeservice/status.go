@@ -29,6 +29,10 @@ type Status struct {
 	Error         string        `json:"error,omitempty"` // why it is unreachable, or what it waits for
 	// New says that its site is in another one's place since this epoch.
 	New bool `json:"new,omitempty"`
+	// MachineClock is how the machine's clock stands to those of the others; nil: it is not known.
+	MachineClock *MachineClock `json:"machine_clock,omitempty"`
+
+	clock *clockReading // nil: the machine has not answered
 }
 
 // PeerStatus is how a machine stands with another one.
@@ -241,12 +245,15 @@ func (c *Client) statusOf(ctx context.Context, l *link) []Status {
 		}
 	}
 	wg.Wait()
+	compareClocks(out, clockBound(l.store))
 	describeMoves(out, l.store.Topology())
 	return out
 }
 
 func (c *Client) ask(ctx context.Context, l *link, s *Status) {
+	asked := time.Now()
 	answer, err := l.conn.Status(ctx, s.Machine)
+	trip := time.Since(asked)
 	if err != nil {
 		s.State, s.Error = Unreachable, plainerr.Text(err)
 		return
@@ -254,6 +261,9 @@ func (c *Client) ask(ctx context.Context, l *link, s *Status) {
 	address, isNew := s.Address, s.New
 	*s = describe(answer, time.Now())
 	s.Address, s.New = address, isNew
+	if at := answer.GetTime(); at > 0 {
+		s.clock = &clockReading{time.Duration(int64(at)-asked.UnixNano()) - trip/2, trip / 2}
+	}
 	if known := l.store.Epoch; s.Epoch != known {
 		s.State, s.Error = OtherEpoch, fmt.Sprintf("it is of epoch %d, and the file that was read here of epoch %d", s.Epoch,
 			known)

@@ -163,6 +163,9 @@ func plain(err error) string {
 		if aborted.Attempts > 1 {
 			s += fmt.Sprintf(", after %d attempts", aborted.Attempts)
 		}
+		if hint := aborted.Hint(); hint != "" {
+			s += ": " + hint
+		}
 		return s + "; it took no effect"
 	}
 	if unknown, ok := errors.AsType[*client.UnknownError](err); ok {

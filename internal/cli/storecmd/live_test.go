@@ -206,6 +206,12 @@ func TestOutcomes(t *testing.T) {
 			},
 		},
 		{
+			&client.AbortedError{Reason: store.Ahead, Attempts: 2}, codeAborted,
+			outcome{Outcome: "aborted", Reason: "version ahead of time", Error: "aborted: version ahead of time, after 2 " +
+				"attempts: the clock here is ahead, or that of a machine is behind, which 'foresay store status' then names; it " +
+				"took no effect"},
+		},
+		{
 			&client.BlockedError{Txn: txn, Sites: []string{"b", "c"}}, codeBlocked,
 			outcome{
 				Outcome: "blocked", Transaction: "7/f", MayCommit: true, Sites: []string{"b", "c"},

@@ -276,15 +276,7 @@ func writeStatus(w io.Writer, statuses []storeservice.Status, dir string) error 
 	if text := movingText(statuses); text != "" {
 		fmt.Fprintln(w, text)
 	}
-	for _, s := range statuses {
-		if i := slices.IndexFunc(s.Shards, func(sh storeservice.ShardStatus) bool {
-			return sh.Clock != nil && sh.Clock.Off
-		}); i >= 0 {
-			c := s.Shards[i].Clock
-			fmt.Fprintf(w, "the clock of machine %s is %.1f ms away from those of other sites, more than max_offset, %v ms: "+
-				"it serves no strict reads at timestamps\n", s.Machine, c.OffsetMS, c.MaxOffsetMS)
-		}
-	}
+	writeClocks(w, statuses)
 	for _, s := range statuses {
 		for _, sh := range s.Shards {
 			for _, t := range sh.BlockedTransactions {
@@ -297,4 +289,20 @@ func writeStatus(w io.Writer, statuses []storeservice.Status, dir string) error 
 		fmt.Fprintf(w, "site %s: %s; %s:\n  %s\n", r.Site, r.Trouble, r.When(), r.Command)
 	}
 	return nil
+}
+
+// writeClocks says whose clocks are off: as measured from here, and as servers find out themselves.
+func writeClocks(w io.Writer, statuses []storeservice.Status) {
+	for _, line := range storeservice.ClockComplaints(statuses) {
+		fmt.Fprintln(w, line)
+	}
+	for _, s := range statuses {
+		if i := slices.IndexFunc(s.Shards, func(sh storeservice.ShardStatus) bool {
+			return sh.Clock != nil && sh.Clock.Off
+		}); i >= 0 {
+			c := s.Shards[i].Clock
+			fmt.Fprintf(w, "the clock of machine %s is %.1f ms away from those of other sites, more than max_offset, %v ms: "+
+				"it serves no strict reads at timestamps\n", s.Machine, c.OffsetMS, c.MaxOffsetMS)
+		}
+	}
 }

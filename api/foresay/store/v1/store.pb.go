@@ -1984,7 +1984,9 @@ type StatusResponse struct {
 	// How the machine stands with each other one.
 	Peers []*PeerStatus `protobuf:"bytes,6,rep,name=peers,proto3" json:"peers,omitempty"`
 	// What the machine waits for before its shards begin. Empty: they have begun.
-	Awaits        string `protobuf:"bytes,7,opt,name=awaits,proto3" json:"awaits,omitempty"`
+	Awaits string `protobuf:"bytes,7,opt,name=awaits,proto3" json:"awaits,omitempty"`
+	// What time it is by the machine's clock, in nanoseconds since 1970.
+	Time          uint64 `protobuf:"varint,8,opt,name=time,proto3" json:"time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2066,6 +2068,13 @@ func (x *StatusResponse) GetAwaits() string {
 		return x.Awaits
 	}
 	return ""
+}
+
+func (x *StatusResponse) GetTime() uint64 {
+	if x != nil {
+		return x.Time
+	}
+	return 0
 }
 
 // PeerStatus is how a machine stands with another one.
@@ -3241,7 +3250,7 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\x10HandOverResponse\x12\x14\n" +
 	"\x05leads\x18\x01 \x01(\bR\x05leads\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"\x0f\n" +
-	"\rStatusRequest\"\xfe\x01\n" +
+	"\rStatusRequest\"\x92\x02\n" +
 	"\x0eStatusResponse\x12\x18\n" +
 	"\amachine\x18\x01 \x01(\tR\amachine\x12\x12\n" +
 	"\x04site\x18\x02 \x01(\tR\x04site\x12\x14\n" +
@@ -3249,7 +3258,8 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\x0euptime_seconds\x18\x04 \x01(\x03R\ruptimeSeconds\x125\n" +
 	"\x06shards\x18\x05 \x03(\v2\x1d.foresay.store.v1.ShardStatusR\x06shards\x122\n" +
 	"\x05peers\x18\x06 \x03(\v2\x1c.foresay.store.v1.PeerStatusR\x05peers\x12\x16\n" +
-	"\x06awaits\x18\a \x01(\tR\x06awaits\"\x88\x01\n" +
+	"\x06awaits\x18\a \x01(\tR\x06awaits\x12\x12\n" +
+	"\x04time\x18\b \x01(\x04R\x04time\"\x88\x01\n" +
 	"\n" +
 	"PeerStatus\x12\x18\n" +
 	"\amachine\x18\x01 \x01(\tR\amachine\x12\x12\n" +
