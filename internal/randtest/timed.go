@@ -210,6 +210,9 @@ func (v *verdict) coarselyLate(o *oracle, fewStreams bool) {
 	if v.sc.Faults || v.sc.knobs.Uneven || v.sc.drifts {
 		return
 	}
+	if v.sc.knobs.Unguessed != control.ModeDefault && o.code > 0 { // nobody reports how many runs there are
+		return
+	}
 	most := 2*v.want.took + 500*time.Millisecond
 	if fewStreams {
 		// A later attempt waits a second for a stream that it should have, see surePatience; what
