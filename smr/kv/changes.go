@@ -19,7 +19,7 @@ type changes struct {
 	items     []Item            // in order of their versions
 	bytes     int               // of keys and values
 	forgotten uint64            // the version of the newest change that was forgotten
-	newest    map[string]uint64 // of each key among them, the version of its newest change
+	gone      map[string]uint64 // of each key whose newest change among them deleted it: its version
 	// The last recent ones are a quarter of what can be remembered at most, and one more would be
 	// above that: the change of version early.
 	recent, recentBytes int
@@ -27,10 +27,14 @@ type changes struct {
 }
 
 func (c *changes) add(i Item) {
-	if c.newest == nil {
-		c.newest = map[string]uint64{}
+	switch {
+	case i.Deleted && c.gone == nil:
+		c.gone = map[string]uint64{string(i.Key): i.Version}
+	case i.Deleted:
+		c.gone[string(i.Key)] = i.Version
+	case len(c.gone) > 0:
+		delete(c.gone, string(i.Key))
 	}
-	c.newest[string(i.Key)] = i.Version
 	c.items = append(c.items, i)
 	c.bytes += i.sizeBytes()
 	c.recent++
@@ -57,8 +61,8 @@ func (c *changes) forgetFirst() {
 		c.growEarly()
 	}
 	first := &c.items[0]
-	if c.newest[string(first.Key)] == first.Version {
-		delete(c.newest, string(first.Key))
+	if first.Deleted && c.gone[string(first.Key)] == first.Version {
+		delete(c.gone, string(first.Key))
 	}
 	c.bytes -= first.sizeBytes()
 	c.forgotten = first.Version
@@ -73,7 +77,7 @@ func (c *changes) after(version uint64) []Item {
 
 func (c *changes) clone() changes {
 	out := *c
-	out.items, out.newest = slices.Clone(c.items), maps.Clone(c.newest)
+	out.items, out.gone = slices.Clone(c.items), maps.Clone(c.gone)
 	return out
 }
 
@@ -137,7 +141,10 @@ func (s *Store) ChangedAfter(lo, hi []byte, version uint64) bool {
 		return true
 	}
 	if len(hi) == len(lo)+1 && hi[len(lo)] == 0 && bytes.HasPrefix(hi, lo) {
-		return s.changes.newest[string(lo)] > version
+		if i, ok := s.items.Get(string(lo)); ok {
+			return i.version > version
+		}
+		return s.changes.gone[string(lo)] > version
 	}
 	r := s.changesAfter(request{key: lo, end: hi, version: version, limit: 1})
 	return r.Status == Compacted || len(r.Items) > 0
