@@ -19,7 +19,7 @@ type changes struct {
 	items     []Item            // in order of their versions
 	bytes     int               // of keys and values
 	forgotten uint64            // the version of the newest change that was forgotten
-	gone      map[string]uint64 // of each key whose newest change among them deleted it: its version
+	gone      map[string]uint64 // of each key that one of them deleted, the version of the newest that did
 	// The last recent ones are a quarter of what can be remembered at most, and one more would be
 	// above that: the change of version early.
 	recent, recentBytes int
@@ -27,13 +27,11 @@ type changes struct {
 }
 
 func (c *changes) add(i Item) {
-	switch {
-	case i.Deleted && c.gone == nil:
-		c.gone = map[string]uint64{string(i.Key): i.Version}
-	case i.Deleted:
+	if i.Deleted {
+		if c.gone == nil {
+			c.gone = map[string]uint64{}
+		}
 		c.gone[string(i.Key)] = i.Version
-	case len(c.gone) > 0:
-		delete(c.gone, string(i.Key))
 	}
 	c.items = append(c.items, i)
 	c.bytes += i.sizeBytes()

@@ -267,9 +267,9 @@ func TestPlants(t *testing.T) {
 		Old: "\tif version < max(s.changes.early, s.changes.forgotten) {\n",
 		New: "\tif version < s.changes.forgotten || !MUTANT && version < s.changes.early {\n",
 	}, {
-		Name: "a key that has changed again is forgotten with its first change", Dir: "smr/kv", Test: "TestChangedAfter",
-		Old: "if c.newest[string(first.Key)] == first.Version {",
-		New: "if MUTANT || c.newest[string(first.Key)] == first.Version {",
+		Name: "a key that was deleted again is forgotten with its first deletion", Dir: "smr/kv", Test: "TestChangedAfter",
+		Old: "first.Deleted && c.gone[string(first.Key)] == first.Version {",
+		New: "first.Deleted && (MUTANT || c.gone[string(first.Key)] == first.Version) {",
 	}, {
 		Name: "who skips versions keeps the changes before", Dir: "smr/kv", Test: "TestSkip",
 		Old: "\ts.last, s.changes = to, changes{forgotten: to}\n",
