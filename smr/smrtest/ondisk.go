@@ -60,25 +60,44 @@ const (
 func lostSnapshot(t *testing.T, p smr.Protocol) {
 	t.Helper()
 	founders, joined := 0, 0
-	for seed := uint64(1); seed <= 5; seed++ {
+	checkDisks(t, p, 5, func(cfg smr.ReplicaConfig) (protocol.Node[smr.Message], *onDisk, func() error, error) {
+		n, err := p.NewReplica(cfg)
+		r := &onDisk{Node: n}
+		return r, r, func() error {
+			switch {
+			case !r.disk.follows():
+				return nil
+			case cfg.Join:
+				joined++
+			default:
+				founders++
+			}
+			return r.disk.mustBeRefused(p, cfg)
+		}, err
+	})
+	if founders == 0 || joined == 0 {
+		t.Errorf("%d disks of founders were tried, and %d of replicas that joined", founders, joined)
+	}
+}
+
+// checkDisks has groups live under faults, as so many seeds decide, and checks again and again what
+// is left of a replica's disk. Each replica is begun with its disk and with what checks that.
+func checkDisks(t *testing.T, p smr.Protocol, seeds uint64,
+	begin func(smr.ReplicaConfig) (n protocol.Node[smr.Message], d *onDisk, check func() error, err error),
+) {
+	t.Helper()
+	for seed := uint64(1); seed <= seeds; seed++ {
 		var failed error
 		watched := p
 		watched.NewReplica = func(cfg smr.ReplicaConfig) (protocol.Node[smr.Message], error) {
-			n, err := p.NewReplica(cfg)
-			r := &onDisk{Node: n}
+			n, d, check, err := begin(cfg)
 			calls := 0
-			r.after = func() {
-				if calls++; calls%97 != 0 || failed != nil || !r.disk.follows() {
-					return
+			d.after = func() {
+				if calls++; calls%97 == 0 && failed == nil {
+					failed = check()
 				}
-				if cfg.Join {
-					joined++
-				} else {
-					founders++
-				}
-				failed = r.disk.mustBeRefused(p, cfg)
 			}
-			return r, err
+			return n, err
 		}
 		sc := Swarm(watched, seed)
 		sc.brief = true
@@ -88,9 +107,6 @@ func lostSnapshot(t *testing.T, p smr.Protocol) {
 		if failed != nil {
 			t.Fatalf("seed %d: %v", seed, failed)
 		}
-	}
-	if founders == 0 || joined == 0 {
-		t.Errorf("%d disks of founders were tried, and %d of replicas that joined", founders, joined)
 	}
 }
 

@@ -15,42 +15,27 @@ import (
 func salvage(t *testing.T, p smr.Protocol, seeds uint64) {
 	t.Helper()
 	checks, doubtful := 0, 0
-	for seed := uint64(1); seed <= seeds; seed++ {
-		var failed error
-		watched := p
-		watched.NewReplica = func(cfg smr.ReplicaConfig) (protocol.Node[smr.Message], error) {
-			s := &salvager{p: p, cfg: cfg, ids: map[int]commandID{}}
-			s.cfg.Machine = nil
-			m := plain(cfg.Machine)
-			note := m.note
-			m.note = func(first int, id commandID) {
-				s.ids[first] = id
-				note(first, id)
+	checkDisks(t, p, seeds, func(cfg smr.ReplicaConfig) (protocol.Node[smr.Message], *onDisk, func() error, error) {
+		s := &salvager{p: p, cfg: cfg, ids: map[int]commandID{}}
+		s.cfg.Machine = nil
+		m := plain(cfg.Machine)
+		note := m.note
+		m.note = func(first int, id commandID) {
+			s.ids[first] = id
+			note(first, id)
+		}
+		s.live = m
+		n, err := p.NewReplica(cfg)
+		s.Node = n
+		return s, &s.onDisk, func() error {
+			d, err := s.check()
+			if err == nil {
+				checks++
+				doubtful += d
 			}
-			s.live = m
-			n, err := p.NewReplica(cfg)
-			s.Node = n
-			s.after = func() {
-				if s.calls++; s.calls%97 != 0 || failed != nil {
-					return
-				}
-				d, err := s.check()
-				if failed = err; err == nil {
-					checks++
-					doubtful += d
-				}
-			}
-			return s, err
-		}
-		sc := Swarm(watched, seed)
-		sc.brief = true
-		if _, err := Play(sc); err != nil {
-			t.Fatal(err)
-		}
-		if failed != nil {
-			t.Fatalf("seed %d: %v", seed, failed)
-		}
-	}
+			return err
+		}, err
+	})
 	if checks == 0 || doubtful == 0 {
 		t.Errorf("%d disks were salvaged, with %d commands that were not decided: nothing was tried", checks, doubtful)
 	}
@@ -59,11 +44,10 @@ func salvage(t *testing.T, p smr.Protocol, seeds uint64) {
 // salvager is a replica whose disk can be salvaged.
 type salvager struct {
 	onDisk
-	p     smr.Protocol
-	cfg   smr.ReplicaConfig
-	live  *machine
-	ids   map[int]commandID // what the replica executed since it began or restored a snapshot, by position
-	calls int
+	p    smr.Protocol
+	cfg  smr.ReplicaConfig
+	live *machine
+	ids  map[int]commandID // what the replica executed since it began or restored a snapshot, by position
 }
 
 // check salvages the disk, and compares what comes out with what the replica has executed.

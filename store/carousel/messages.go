@@ -253,13 +253,13 @@ type (
 	done struct{ ID store.TxnID }
 )
 
-// entryFormat is codec of entries alone, which a server makes for itself: it is made in a tenth of
+// entryFormat is that of entries alone, which a server makes for itself: it is made in a tenth of
 // the time.
 func entryFormat() *wirefmt.Format[store.Message] {
 	return wirefmt.NewFormat("carousel", 1, entryKinds()...)
 }
 
-// format is that of messages and, from tag 48 on, of entries.
+// codec is that of messages and, from tag 48 on, of entries.
 func codec() *wirefmt.Format[store.Message] {
 	group := []wirefmt.Kind[store.Message]{wirefmt.NewKind[store.Message](16, kit.GroupedFields())}
 	return wirefmt.NewFormat("carousel", 1, slices.Concat(store.RequestKinds(), store.SnapshotKinds(), group,

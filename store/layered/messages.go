@@ -60,7 +60,7 @@ type wound struct {
 	Shards []uint32
 }
 
-// commandFormat is codec of commands alone, which nodes make for themselves: it is made in a tenth
+// commandFormat is that of commands alone, which nodes make for themselves: it is made in a tenth
 // of the time.
 func commandFormat() *wirefmt.Format[store.Message] {
 	return wirefmt.NewFormat("layered", 1, commandKinds()...)

@@ -35,18 +35,7 @@ func playStale(t *testing.T, mode client.Mode, declared bool) {
 	defer cancel()
 	fresh := freshKeys()
 	keys := []string{fresh(1), fresh(2)}
-	put := func(c *client.Client, value string) {
-		if err := c.Txn(ctx, func(_ context.Context, tx *client.Tx) error {
-			for _, k := range keys {
-				if err := tx.Put(k, []byte(value)); err != nil {
-					return err
-				}
-			}
-			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
-	}
+	write := func(c *client.Client, value string) { put(ctx, t, c, value, keys...) }
 	var trace *client.Trace
 	ctx = client.WithTrace(ctx, func(tr *client.Trace) { trace = tr })
 	f := func(ctx context.Context, tx *client.Tx) (got []string, err error) {
@@ -71,7 +60,7 @@ func playStale(t *testing.T, mode client.Mode, declared bool) {
 		return time.Since(start)
 	}
 	const long = 5 * time.Second
-	put(writer, "1")
+	write(writer, "1")
 	read("at first", ctx, long, "1") // from here on leaders close timestamps
 	time.Sleep(time.Second)
 	near := func(what, want string) {
@@ -81,18 +70,18 @@ func playStale(t *testing.T, mode client.Mode, declared bool) {
 		}
 	}
 	near("while nobody writes", "1")
-	put(writer, "2")
+	write(writer, "2")
 	near("when somebody else has just written", "1")
 	if took := read("that may not be old", ctx, time.Millisecond, "2"); took < 90*time.Millisecond {
 		t.Errorf("mode %v, declared %v: what is up to date is there after %v", mode, declared, took)
 	}
 	time.Sleep(time.Second)
-	put(reader, "3")
+	write(reader, "3")
 	read("when it has just written", ctx, long, "3")
 	time.Sleep(time.Second)
 	near("later", "3")
 
-	put(writer, "4")
+	write(writer, "4")
 	_, err := foresay.Do(ctx, func(ctx context.Context) (int, error) {
 		read("in a task", ctx, long, "4")
 		return 0, nil
@@ -100,7 +89,7 @@ func playStale(t *testing.T, mode client.Mode, declared bool) {
 	if err != nil {
 		t.Error(err)
 	}
-	put(writer, "5")
+	write(writer, "5")
 	runs := 0
 	if _, err := client.Run(ctx, reader, func(ctx context.Context, tx *client.Tx) (int, error) {
 		got, err := f(ctx, tx)
