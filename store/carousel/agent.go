@@ -157,7 +157,7 @@ func (a *agent) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
 func (a *agent) onDeclare(env *protocol.Env[store.Message], from protocol.ID, m store.DeclareRequest) {
 	c := a.calls[m.ID]
 	switch {
-	case c == nil && m.Validate() != nil:
+	case c == nil && m.Validate() != nil || m.Step > store.MaxSteps:
 		return
 	case c == nil && len(a.calls) >= a.cfg.MaxTxns:
 		env.Send(from, store.Busy{ID: m.ID})

@@ -25,6 +25,7 @@ type Application struct {
 	known    []store.Key // that it has declared to read
 	viewing  bool        // it has declared to write nothing
 	general  *general    // nil: it declares nothing as it goes on
+	stepKeys []store.Key // that it reads at once, and waits for (Protocol.Steps)
 	relaxed  bool        // it asks to be serializable, and no more
 	stale    *staleRead  // nil: it sees what there is
 	at       int         // the one that is read
@@ -97,7 +98,7 @@ func (a *Application) begin() {
 	if a.general = nil; w.Scenario.General && a.number%3 > 0 {
 		a.general = &general{asks: a.number%3 == 1, reads: map[store.Key]bool{}, writes: map[store.Key]bool{}}
 	}
-	if a.declared = 0; a.general == nil && w.Subject.Protocol.Declares && w.Rand.IntN(2) == 0 && a.declare() {
+	if a.declared, a.stepKeys = 0, nil; a.general == nil && w.Subject.Protocol.Declares && w.Rand.IntN(2) == 0 && a.declare() {
 		return
 	}
 	a.step()
@@ -171,6 +172,12 @@ func (a *Application) step() {
 		if o.read && a.general != nil && a.reach() {
 			return
 		}
+		if w.Subject.Protocol.Steps {
+			if a.readStep() {
+				return
+			}
+			continue
+		}
 		if o.read || !a.priority.IsZero() { // who tries again makes reservations for blind writes too
 			a.Ref++
 			w.Sim.Deliver(a.ID, store.Get{Ref: a.Ref, Key: o.key, Priority: a.priority, Nearest: w.Scenario.Near})
@@ -223,6 +230,8 @@ func (a *Application) receive(msg store.Message) {
 	case store.Declared:
 		switch {
 		case m.Ref != a.Ref || !a.Busy:
+		case w.Subject.Protocol.Steps:
+			a.onReadStep(m)
 		case a.stale != nil:
 			a.onStale(m)
 		case a.general != nil:

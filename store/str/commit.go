@@ -1,0 +1,368 @@
+package str
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/foresay/foresay/clock"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/kit"
+)
+
+// certification is how a transaction that writes is certified: first at its site, then everywhere.
+type certification struct {
+	writes  []store.Write
+	clients []protocol.ID // who wait for the outcome
+	parts   []store.Txn
+	shards  []uint32
+	waitsIn []*entry // keys whose writers it waits for, at this coordinator
+
+	lacks  map[uint32]bool // shards whose server at the site has not certified it
+	asked  int             // how often those were asked
+	waited bool            // one has said that it waits for others since
+	sure   []sureWord
+	local  clock.Stamp // [STR: LC]
+	bound  clock.Stamp // what it has written is not read in later snapshots before it is final
+	read   clock.Stamp // the latest snapshot in which it was
+
+	words map[uint32]*words // by shard
+}
+
+// words are what the members of a shard's group have said of a transaction.
+type words struct {
+	of map[protocol.ID]word
+	// leader is the word of one that leads.
+	leader *word
+}
+
+// boundTrips is for how many round trips after its snapshot what a transaction writes is read
+// before it is final.
+const boundTrips = 16
+
+// addClient has somebody told the outcome.
+func (t *txn) addClient(id protocol.ID) {
+	if !slices.Contains(t.clients, id) {
+		t.clients = append(t.clients, id)
+	}
+}
+
+// certify certifies a transaction at its site, once no other one of this coordinator's is in its
+// way [STR §6.5, local certification].
+func (c *coordinator) certify(env *protocol.Env[store.Message], t *txn) {
+	t.stage = running
+	over := map[store.TxnID]*txn{}
+	for _, w := range t.writes {
+		e := c.table.of(w.Key)
+		if x := e.certifying; x != nil && x != t {
+			if x.at >= t.at {
+				c.abort(env, t, store.Locked)
+				return
+			}
+			c.queue(t, e)
+			return
+		}
+		for _, x := range e.local {
+			switch {
+			case x.local > t.at:
+				c.abort(env, t, store.Locked)
+				return
+			case !c.mode.speculates || t.at > x.bound:
+				c.queue(t, e)
+				return
+			}
+			over[x.id] = x
+		}
+	}
+	for _, x := range over { //pure:ok a set is added to
+		c.depend(t, x) // (S8)
+	}
+	t.stage = certifying
+	for _, w := range t.writes {
+		c.table.of(w.Key).certifying = t
+	}
+	t.parts, t.shards = c.cfg.Layout.Split(store.Txn{ID: t.id, Writes: t.writes})
+	t.lacks = map[uint32]bool{}
+	for _, k := range t.shards {
+		if _, ok := c.local(k); ok {
+			t.lacks[k] = true
+		}
+	}
+	c.askSite(env, t)
+	c.maybeLocal(env, t)
+}
+
+// queue has a transaction wait until a key is free.
+func (c *coordinator) queue(t *txn, e *entry) {
+	if !slices.Contains(e.queue, t) {
+		e.queue = append(e.queue, t)
+		t.waitsIn = append(t.waitsIn, e)
+	}
+}
+
+// wake tries those again that wait for a key.
+func (c *coordinator) wake(env *protocol.Env[store.Message], keys []store.Write) {
+	for _, w := range keys {
+		e := c.table.keys[w.Key]
+		if e == nil {
+			continue
+		}
+		queue := e.queue
+		e.queue = nil
+		for _, t := range queue {
+			if t.stage == running && c.txns[t.id] == t {
+				c.certify(env, t)
+			}
+		}
+	}
+}
+
+// askSite asks the site's servers that have not certified a transaction.
+func (c *coordinator) askSite(env *protocol.Env[store.Message], t *txn) {
+	t.asked++
+	for _, k := range slices.Sorted(maps.Keys(t.lacks)) {
+		m := certify{Shard: k, ID: t.id, At: t.at, Over: c.overAt(t, k)}
+		for _, w := range t.part(k).Writes {
+			m.Keys = append(m.Keys, w.Key)
+		}
+		id, _ := c.local(k)
+		env.Send(id, m)
+	}
+}
+
+// part returns what a transaction writes at a shard.
+func (t *txn) part(shard uint32) store.Txn {
+	i, _ := slices.BinarySearch(t.shards, shard)
+	return t.parts[i]
+}
+
+// overAt returns the transactions that write keys of the shard which this one writes, too.
+func (c *coordinator) overAt(t *txn, shard uint32) (out []store.TxnID) {
+	for _, w := range t.part(shard).Writes {
+		for _, x := range t.on { //pure:ok they are sorted
+			if x.writesKey(w.Key) {
+				out = append(out, x.id)
+			}
+		}
+	}
+	slices.SortFunc(out, store.TxnID.Compare)
+	return slices.Compact(out)
+}
+
+func (t *txn) writesKey(key store.Key) bool {
+	_, ok := slices.BinarySearchFunc(t.writes, key, func(w store.Write, k store.Key) int { return cmp.Compare(w.Key, k) })
+	return ok
+}
+
+// onCertified takes what a server of the site says.
+func (c *coordinator) onCertified(env *protocol.Env[store.Message], from protocol.ID, m certified) {
+	t := c.txns[m.ID]
+	if id, _ := c.local(min(m.Shard, uint32(len(c.cfg.Layout.Sites[0].Shards)-1))); id != from {
+		return
+	}
+	if t == nil || t.stage == over && t.decided != nil {
+		env.Send(from, release{m.Shard, m.ID})
+		return
+	}
+	switch {
+	case t.stage != certifying || !t.lacks[m.Shard]:
+	case m.Reason != store.NoReason:
+		c.abort(env, t, m.Reason)
+	case m.Stamp == 0:
+		t.waited = true
+	default:
+		delete(t.lacks, m.Shard)
+		t.sure = append(t.sure, sureWord{from, m.Stamp})
+		c.maybeLocal(env, t)
+	}
+}
+
+// certifyAgain asks the site's servers again. One that does not answer is away: its shard counts as
+// one of which the site has no copy.
+func (c *coordinator) certifyAgain(env *protocol.Env[store.Message], t *txn) {
+	if t.asked > 1 && !t.waited {
+		clear(t.lacks)
+		c.maybeLocal(env, t)
+		return
+	}
+	t.waited = false
+	c.askSite(env, t)
+}
+
+// maybeLocal commits a transaction locally once its site has certified it: from now on others see
+// what it writes. Then it is certified everywhere.
+func (c *coordinator) maybeLocal(env *protocol.Env[store.Message], t *txn) {
+	if t.stage != certifying || len(t.lacks) > 0 {
+		return
+	}
+	t.local = t.at + 1
+	for _, w := range t.sure {
+		t.local = max(t.local, w.Stamp)
+	}
+	for _, x := range t.on { //pure:ok the latest of all
+		t.local = max(t.local, x.local+1)
+	}
+	for _, w := range t.writes {
+		t.local = max(t.local, c.table.above(w.Key)+1)
+	}
+	t.stage, t.bound = locally, c.boundOf(t.at)
+	if len(t.sure) < len(t.shards) {
+		t.unsafe[t.id] = t.at
+	}
+	for _, w := range t.writes {
+		e := c.table.of(w.Key)
+		e.certifying = nil
+		i := 0
+		for i < len(e.local) && e.local[i].local < t.local {
+			i++
+		}
+		e.local = slices.Insert(e.local, i, t)
+	}
+	c.readAnew(env, t)
+	c.certifyEverywhere(env, t)
+	c.wake(env, t.writes)
+}
+
+// readAnew has reads that are on their way show what was just committed locally, or know that they
+// do not.
+func (c *coordinator) readAnew(env *protocol.Env[store.Message], t *txn) {
+	for _, ref := range slices.Sorted(maps.Keys(c.reads)) {
+		if r := c.reads[ref]; r != nil && t.writesKey(r.key) {
+			c.read(env, r)
+		}
+	}
+}
+
+// certifyEverywhere has the groups of all shards prepare a transaction [STR §6.5, global
+// certification].
+func (c *coordinator) certifyEverywhere(env *protocol.Env[store.Message], t *txn) {
+	t.words = map[uint32]*words{}
+	p := part{ID: t.id, At: t.at, Local: t.local, Shards: t.shards, Origin: c.cfg.ID, Sure: t.sure}
+	for _, on := range t.on { //pure:ok they are sorted
+		p.On = append(p.On, dependency{on.id, on.shards[0]})
+	}
+	slices.SortFunc(p.On, func(a, b dependency) int { return a.ID.Compare(b.ID) })
+	for i, k := range t.shards {
+		t.words[k] = &words{of: map[protocol.ID]word{}}
+		p.Writes, p.Over = t.parts[i].Writes, c.overAt(t, k)
+		c.calls.Ask(env, kit.GroupCall[store.Message]{Shard: k, ID: t.id, Command: prepare{p}})
+	}
+}
+
+// onWord takes a member's word.
+func (c *coordinator) onWord(env *protocol.Env[store.Message], from protocol.ID, m word) {
+	p, ok := c.places[from]
+	if !ok || uint32(p.Index) != m.Shard {
+		return
+	}
+	if r := c.rescue[m.ID]; r != nil && r.words[m.Shard] != nil {
+		r.words[m.Shard].add(from, m)
+		c.rescueStep(env, r)
+		return
+	}
+	if t := c.txns[m.ID]; t != nil && t.stage == locally && t.words[m.Shard] != nil {
+		t.words[m.Shard].add(from, m)
+		c.maybeFinal(env, t)
+	}
+}
+
+// add takes a word. Those of another place in the log do not count with it.
+func (w *words) add(from protocol.ID, m word) {
+	w.of[from] = m
+	if len(m.Members) > 0 {
+		w.leader = &m
+	}
+}
+
+// stored reports whether a majority of the members have the entry on their disks, which makes it
+// the group's.
+func (w *words) stored() bool {
+	if w.leader == nil {
+		return false
+	}
+	n := 0
+	for _, id := range w.leader.Members {
+		if m, ok := w.of[id]; ok && m.At == w.leader.At {
+			n++
+		}
+	}
+	return n > len(w.leader.Members)/2
+}
+
+// stamp returns what a commit has to be at by the words of all who served reads when the shard
+// certified the transaction; ok is false if some are missing. One that serves no more is done
+// without: then the commit is above the floor, and not certain, as others may have that one's word
+// and find an earlier one. So the first shard has to agree.
+func (w *words) stamp() (at clock.Stamp, certain, ok bool) {
+	if !w.stored() {
+		return 0, false, false
+	}
+	certain = true
+	for _, id := range w.leader.Readers {
+		m, has := w.of[id]
+		switch has = has && m.At == w.leader.At; {
+		case has:
+			at = max(at, m.Stamp)
+		case slices.Contains(w.leader.Serving, id):
+			return 0, false, false
+		default:
+			certain, at = false, max(at, w.leader.Floor+1)
+		}
+	}
+	return at, certain, true
+}
+
+// missing returns those of whom there is no word.
+func (w *words) missing(all []protocol.ID) (out []protocol.ID) {
+	for _, id := range all {
+		if m, ok := w.of[id]; !ok || w.leader != nil && m.At != w.leader.At {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// wordsAgain asks those again of whom there is no word.
+func (c *coordinator) wordsAgain(env *protocol.Env[store.Message], t *txn) {
+	if t.decided != nil {
+		return
+	}
+	t.asked++
+	for _, k := range t.shards {
+		c.askWords(env, t.id, k, t.words[k], t.asked > 2)
+	}
+}
+
+// askWords asks the members of a shard's group that are missing. tells has the leader know who they
+// are: it goes on without them then.
+func (c *coordinator) askWords(env *protocol.Env[store.Message], id store.TxnID, shard uint32, w *words, tells bool) {
+	if _, _, ok := w.stamp(); ok {
+		return
+	}
+	all := c.cfg.Layout.ServersOf(int(shard))
+	missing := w.missing(all)
+	for _, to := range missing {
+		env.Send(to, wordWanted{Shard: shard, ID: id})
+	}
+	if w.leader == nil {
+		return
+	}
+	for _, to := range all {
+		m := wordWanted{Shard: shard, ID: id}
+		if tells {
+			m.Missing = w.missing(w.leader.Serving)
+		}
+		if !slices.Contains(missing, to) {
+			env.Send(to, m)
+		}
+	}
+}
+
+// onDisplaced aborts a transaction in whose place a server of the site has another one's.
+func (c *coordinator) onDisplaced(env *protocol.Env[store.Message], from protocol.ID, m displaced) {
+	if t := c.txns[m.ID]; t != nil && t.stage < over {
+		c.abort(env, t, store.Locked)
+	}
+	env.Send(from, release{m.Shard, m.ID})
+}

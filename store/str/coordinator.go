@@ -1,0 +1,174 @@
+package str
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/foresay/foresay/internal/wirefmt"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/kit"
+)
+
+// coordinator is the node at which transactions begin, read and are committed [STR Alg. 1]. It
+// forgets all with a crash: what it had certified everywhere is finished by others, and what it had
+// not is gone.
+type coordinator struct {
+	cfg    store.Config
+	place  store.Place
+	mode   variant
+	format *wirefmt.Format[store.Message] // of commands
+	places map[protocol.ID]store.Place
+	txns   map[store.TxnID]*txn
+	table  table
+	calls  kit.GroupCalls[store.Message]
+	reads  map[uint64]*reading
+	last   uint64 // of reads
+	near   kit.Near
+	rescue map[store.TxnID]*rescue
+}
+
+type (
+	// readTimer is when a read is asked for again.
+	readTimer struct{ ref uint64 }
+	// txnTimer is when somebody looks at what a transaction waits for.
+	txnTimer struct{ id store.TxnID }
+)
+
+// newCoordinator returns a coordinator. The error names the field of the configuration that is
+// wrong.
+func newCoordinator(cfg store.Config, mode variant) (*coordinator, error) {
+	cfg, p, err := kit.CoordinatorConfig("str", cfg)
+	if err != nil {
+		return nil, err
+	}
+	c := &coordinator{cfg: cfg, place: p, mode: mode, format: wirefmt.NewFormat("str", 1, commandKinds()...),
+		txns: map[store.TxnID]*txn{}, table: newTable(), reads: map[uint64]*reading{}, near: kit.NewNear(cfg.Layout),
+		rescue: map[store.TxnID]*rescue{}}
+	c.places, _ = cfg.Layout.Places()
+	c.calls = kit.NewGroupCalls(cfg, p.Site, c.message)
+	return c, nil
+}
+
+// message is what is sent for a call of a group.
+func (c *coordinator) message(ref uint64, call *kit.GroupCall[store.Message]) store.Message {
+	b, err := c.format.Append(nil, call.Command)
+	if err != nil {
+		panic(fmt.Sprintf("str: a command cannot be encoded: %v", err)) // it is of the format
+	}
+	return ask{call.Shard, ref, b}
+}
+
+// Start implements protocol.Node.
+func (c *coordinator) Start(env *protocol.Env[store.Message], _ []protocol.Record[store.Message]) {
+	c.calls.Start(env)
+	c.last = env.Rand.Uint64()
+}
+
+// Receive implements protocol.Node.
+func (c *coordinator) Receive(env *protocol.Env[store.Message], from protocol.ID, msg store.Message) {
+	switch m := msg.(type) {
+	case store.DeclareRequest:
+		c.onDeclare(env, from, m)
+	case store.AbandonRequest:
+		if t := c.txns[m.ID]; t != nil && t.client == from && t.stage == running {
+			c.end(env, t)
+		}
+	case store.CommitRequest:
+		c.onCommit(env, from, m)
+	case found:
+		c.onFound(env, from, m)
+	case certified:
+		c.onCertified(env, from, m)
+	case displaced:
+		c.onDisplaced(env, from, m)
+	case word:
+		c.onWord(env, from, m)
+	case told:
+		c.onTold(env, from, m)
+	case elsewhere:
+		c.calls.Elsewhere(env, from, m.Ref, m.Leader)
+	case orphan:
+		c.onOrphan(env, from, m)
+	}
+}
+
+// Expire implements protocol.Node.
+func (c *coordinator) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
+	switch t := t.(type) {
+	case kit.GroupCallTimer:
+		c.calls.Expire(env, t)
+	case readTimer:
+		c.readAgain(env, t.ref)
+	case txnTimer:
+		if x := c.txns[t.id]; x != nil {
+			c.look(env, x)
+		}
+	case rescueTimer:
+		if r := c.rescue[t.id]; r != nil {
+			c.rescueAgain(env, r)
+		}
+	}
+}
+
+// Broken implements protocol.Linked.
+func (c *coordinator) Broken(env *protocol.Env[store.Message], from protocol.ID) { c.calls.Broken(env, from) }
+
+// local returns the site's server of a shard; ok is false if it has none.
+func (c *coordinator) local(shard uint32) (id protocol.ID, ok bool) {
+	s := c.cfg.Layout.Sites[c.place.Site]
+	return s.Shards[shard], s.Has(int(shard))
+}
+
+// toShards sends a message to all servers of shards.
+func (c *coordinator) toShards(env *protocol.Env[store.Message], shards []uint32, msg func(shard uint32) store.Message) {
+	for _, k := range shards {
+		for _, id := range c.cfg.Layout.ServersOf(int(k)) {
+			env.Send(id, msg(k))
+		}
+	}
+}
+
+// onTold takes what a group says about a command.
+func (c *coordinator) onTold(env *protocol.Env[store.Message], from protocol.ID, m told) {
+	if m.Result.State == waiting {
+		c.calls.Waits(env, from, m.Ref, longestWait)
+		return
+	}
+	k, ok := c.calls.Answered(env, from, m.Ref)
+	if !ok {
+		return
+	}
+	if r := c.rescue[k.ID]; r != nil {
+		c.rescueTold(env, r, k, m.Result)
+		return
+	}
+	if t := c.txns[k.ID]; t != nil {
+		c.txnTold(env, t, k, m.Result)
+	}
+}
+
+// longestWait is for how many round trips a part waits for others, as the calls count.
+const longestWait = 6
+
+// Check implements protocol.Checked.
+func (c *coordinator) Check() error {
+	for id, t := range c.txns { //pure:ok any broken one is an error
+		if t.id != id || t.stage == locally && t.local <= t.at {
+			return fmt.Errorf("str: coordinator %d: %v is kept as %+v", c.cfg.ID, id, *t)
+		}
+		for _, on := range t.on { //pure:ok likewise
+			if on.stage != locally || on.local > t.at {
+				return fmt.Errorf("str: coordinator %d: %v of snapshot %v depends on %v, in stage %d at %v", c.cfg.ID, id, t.at,
+					on.id, on.stage, on.local)
+			}
+		}
+	}
+	for key, e := range c.table.keys { //pure:ok likewise
+		sorted := slices.IsSortedFunc(e.local, func(a, b *txn) int { return int(a.local - b.local) })
+		if !sorted || slices.ContainsFunc(e.local, func(t *txn) bool { return t.stage != locally }) {
+			return fmt.Errorf("str: coordinator %d: %q has versions that are not committed locally", c.cfg.ID, key)
+		}
+	}
+	return nil
+}

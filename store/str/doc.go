@@ -1,0 +1,10 @@
+// Package str is a transactional store over many sites in which transactions build on what is not
+// committed yet: speculative transactional replication [STR]. A partition has copies at some of the
+// sites. A transaction reads a snapshot, which is chosen when it begins, and is certified first at
+// its own site and then everywhere. Between the two it is committed locally: the next transactions
+// of the same coordinator see what it wrote, and are undone with it. What a client is told is
+// committed is never undone.
+//
+// The level is strong session snapshot isolation: see DESIGN.md, which says where the protocol
+// differs from the paper, and why it is right.
+package str

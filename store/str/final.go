@@ -1,0 +1,231 @@
+package str
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/foresay/foresay/clock"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/kit"
+)
+
+// ending is how a transaction ends.
+type ending struct {
+	decided *store.Decided // what its clients are told
+	final   clock.Stamp    // of a commit [STR: FC]
+	reason  store.Reason   // of an abort
+	agreed  bool           // its first shard was asked, whose word counts
+	awaited int            // shards that have not carried out the decision
+}
+
+// maybeFinal commits a transaction once all who served reads of its keys have certified it, and all
+// that it depends on is final [STR §6.5]. Its timestamp follows from what is on their disks, so
+// whoever has to finish it in place of this coordinator finds the same.
+func (c *coordinator) maybeFinal(env *protocol.Env[store.Message], t *txn) {
+	if t.stage != locally || t.agreed || len(t.on) > 0 {
+		return
+	}
+	at, certain := t.local, true
+	for _, k := range t.shards {
+		stamp, sure, ok := t.words[k].stamp()
+		if !ok {
+			return
+		}
+		at, certain = max(at, stamp), certain && sure
+	}
+	if !certain {
+		t.agreed = true
+		c.decideAt(env, t, t.shards[0], decide{ID: t.id, Commit: true, At: at, Read: t.read})
+		return
+	}
+	c.commit(env, t, at)
+	c.carryOut(env, t, nil)
+}
+
+// decideAt has a shard end a transaction.
+func (c *coordinator) decideAt(env *protocol.Env[store.Message], t *txn, shard uint32, d decide) {
+	d.Anchor = len(t.shards) > 1 && shard == t.shards[0]
+	c.calls.Ask(env, kit.GroupCall[store.Message]{Shard: shard, ID: t.id, Command: d})
+}
+
+// carryOut has all shards carry out a decision, but those that have.
+func (c *coordinator) carryOut(env *protocol.Env[store.Message], t *txn, have []uint32) {
+	d := decide{ID: t.id, Commit: t.final > 0, At: t.final, Reason: t.reason, Read: t.read}
+	c.toShards(env, t.shards, func(k uint32) store.Message { return outcome{k, t.id, d.Commit, d.At} })
+	for _, k := range t.shards {
+		if !slices.Contains(have, k) {
+			t.awaited++
+			c.decideAt(env, t, k, d)
+		}
+	}
+	c.maybeForget(env, t)
+}
+
+// commit makes a transaction final here. Who depends on it and has a snapshot from before it is
+// aborted; the others lose one of those that they wait for [STR Alg. 1 l. 39].
+func (c *coordinator) commit(env *protocol.Env[store.Message], t *txn, at clock.Stamp) {
+	t.stage, t.final = over, at
+	c.leaveTable(t)
+	by := slices.SortedFunc(maps.Values(t.by), func(a, b *txn) int { return a.id.Compare(b.id) })
+	for _, d := range by {
+		if d.at < at {
+			c.abort(env, d, store.StaleRead)
+		}
+	}
+	for _, d := range by {
+		delete(d.on, t.id)
+	}
+	for _, d := range c.readers(t) {
+		delete(d.unsafe, t.id)
+		d.latest = max(d.latest, at)
+	}
+	for _, d := range c.readers(t) {
+		if d.stage == running {
+			c.deliver(env, d)
+		}
+		c.maybeFinal(env, d)
+	}
+	c.tell(env, t, store.Decided{ID: t.id, Verdict: store.Committed,
+		Version: store.Version{Time: uint64(at), Client: t.id.Client}})
+	c.wake(env, t.writes)
+}
+
+// readers returns all that depend on a transaction, by whatever way, in order (S3).
+func (c *coordinator) readers(t *txn) []*txn {
+	seen := map[store.TxnID]*txn{}
+	var walk func(t *txn)
+	walk = func(t *txn) {
+		for id, d := range t.by { //pure:ok they are sorted
+			if seen[id] == nil && d.stage != over {
+				seen[id] = d
+				walk(d)
+			}
+		}
+	}
+	walk(t)
+	return slices.SortedFunc(maps.Values(seen), func(a, b *txn) int { return a.id.Compare(b.id) })
+}
+
+// leaveTable takes a transaction's versions out of the table.
+func (c *coordinator) leaveTable(t *txn) {
+	for _, w := range t.writes {
+		e := c.table.keys[w.Key]
+		if e == nil {
+			continue
+		}
+		e.local = slices.DeleteFunc(e.local, func(x *txn) bool { return x == t })
+		if e.certifying == t {
+			e.certifying = nil
+		}
+	}
+	for _, e := range t.waitsIn {
+		e.queue = slices.DeleteFunc(e.queue, func(x *txn) bool { return x == t })
+	}
+	t.waitsIn = nil
+}
+
+// abort ends a transaction, and before it all that depend on it [STR Alg. 1 l. 51]. One that may
+// be prepared somewhere is told to be aborted when its first shard has agreed, as nobody else will
+// commit it then; nobody here sees it from now on.
+func (c *coordinator) abort(env *protocol.Env[store.Message], t *txn, why store.Reason) {
+	if t.stage == over {
+		return
+	}
+	was := t.stage
+	t.stage, t.reason = over, why
+	c.leaveTable(t)
+	for _, d := range slices.SortedFunc(maps.Values(t.by), func(a, b *txn) int { return a.id.Compare(b.id) }) {
+		c.abort(env, d, store.StaleRead)
+	}
+	for _, on := range t.on { //pure:ok each is another one's
+		delete(on.by, t.id)
+	}
+	clear(t.on)
+	c.dropReads(env, t)
+	if was == locally {
+		t.agreed = true
+		c.calls.Drop(env, t.id)
+		c.decideAt(env, t, t.shards[0], decide{ID: t.id, Reason: why})
+		c.wake(env, t.writes)
+		return
+	}
+	for _, k := range t.shards {
+		if id, ok := c.local(k); ok {
+			env.Send(id, release{k, t.id})
+		}
+	}
+	c.tell(env, t, store.Decided{ID: t.id, Verdict: store.Aborted, Reason: why})
+	c.wake(env, t.writes)
+	for n, s := range t.steps { //pure:ok the client takes the first
+		if s.left > 0 {
+			env.Send(t.client, store.DeclareReply{ID: t.id, Step: n})
+		}
+	}
+}
+
+// txnTold takes what a group says of a transaction.
+func (c *coordinator) txnTold(env *protocol.Env[store.Message], t *txn, k *kit.GroupCall[store.Message], r result) {
+	switch k.Command.(type) {
+	case prepare:
+		if r.State == aborted || r.State == forgotten {
+			c.abort(env, t, r.Reason)
+		} else if r.State == committed { // somebody has finished it
+			c.adopt(env, t, k.Shard, r)
+		}
+	case decide:
+		if t.agreed && t.decided == nil {
+			c.adopt(env, t, k.Shard, r)
+			return
+		}
+		t.awaited--
+		c.maybeForget(env, t)
+	case done:
+		c.end(env, t)
+	}
+}
+
+// adopt takes the end of a transaction from its first shard, which has decided.
+func (c *coordinator) adopt(env *protocol.Env[store.Message], t *txn, shard uint32, r result) {
+	t.agreed = true
+	switch {
+	case r.State == committed && t.stage == over: // those that depended on it are aborted in vain
+		t.final = r.At
+		c.tell(env, t, store.Decided{ID: t.id, Verdict: store.Committed,
+			Version: store.Version{Time: uint64(r.At), Client: t.id.Client}})
+	case r.State == committed:
+		c.commit(env, t, r.At)
+	default:
+		if t.stage != over {
+			c.abort(env, t, r.Reason)
+		}
+		d := store.Decided{ID: t.id, Verdict: store.Aborted, Reason: t.reason}
+		if r.State == forgotten {
+			d.Verdict, d.Reason = store.Unknown, store.Old
+		}
+		c.tell(env, t, d)
+	}
+	c.carryOut(env, t, []uint32{shard})
+}
+
+// tell tells a transaction's clients how it has ended.
+func (c *coordinator) tell(env *protocol.Env[store.Message], t *txn, d store.Decided) {
+	t.decided = &d
+	for _, id := range t.clients {
+		env.Send(id, d)
+	}
+	t.clients = nil
+}
+
+// maybeForget forgets a transaction whose shards have all carried out the decision. The first one
+// is told before, if it remembers a commit until then.
+func (c *coordinator) maybeForget(env *protocol.Env[store.Message], t *txn) {
+	switch {
+	case t.awaited > 0:
+	case t.final > 0 && len(t.shards) > 1:
+		t.awaited++
+		c.calls.Ask(env, kit.GroupCall[store.Message]{Shard: t.shards[0], ID: t.id, Command: done{t.id}})
+	default:
+		c.end(env, t)
+	}
+}

@@ -1,0 +1,346 @@
+package str
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/foresay/foresay/clock"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr/raft"
+	"github.com/foresay/foresay/store"
+)
+
+// stage is how far a transaction is at a member.
+type stage uint8
+
+const (
+	tentative stage = iota // certified for a coordinator of the site, and not in the log
+	inLog                  // its entry is in the log, and may be overwritten
+	agreed                 // its entry was applied
+)
+
+// held is a transaction that may write keys here. From the moment on at which it has a stamp, reads
+// of its keys in later snapshots wait for its outcome. It keeps its stamp whatever stage it is in.
+type held struct {
+	part  part // of a tentative one the keys, not the values
+	stage stage
+	at    raft.Position // of its entry
+	stamp clock.Stamp
+	heard time.Duration // when its coordinator was heard of last
+	// over is what became of it, as its coordinator has said and the group has not agreed yet.
+	over *outcome
+	// gaveWay says that a tentative one has given way to one in the log.
+	gaveWay bool
+	// before are tentative transactions that have given way to this one, and that readers may still
+	// see: nobody gets this member's word before they do not.
+	before map[store.TxnID]bool
+}
+
+// stampOf returns what a transaction's commit has to be above at this member: its snapshot, and the
+// snapshots of all who have read its keys and not seen it [STR §6.3, PreciseClock].
+func (s *server) stampOf(env *protocol.Env[store.Message], p part) clock.Stamp {
+	above := max(p.At, s.noted, s.state.books.floor)
+	for _, w := range p.Writes {
+		above = max(above, s.reads.Above(w.Key))
+	}
+	if s.mode.physical {
+		above = max(above, clock.Stamp(env.Now))
+	}
+	return above + 1
+}
+
+// all returns what is held, in order.
+func (s *server) all() []*held {
+	var out []*held
+	for _, h := range s.held { //pure:ok they are sorted
+		out = append(out, h)
+	}
+	slices.SortFunc(out, func(a, b *held) int { return a.part.ID.Compare(b.part.ID) })
+	return out
+}
+
+// add holds a transaction.
+func (s *server) add(env *protocol.Env[store.Message], h *held) {
+	h.heard = env.Now
+	s.held[h.part.ID] = h
+	s.list(h)
+	s.touch(h)
+}
+
+// become has what is held be a part whose entry is in the log.
+func (s *server) become(h *held, p part) {
+	s.unlist(h)
+	h.part = p
+	s.list(h)
+}
+
+// list files what is held under its keys.
+func (s *server) list(h *held) {
+	for _, w := range h.part.Writes {
+		s.byKey[w.Key] = append(s.byKey[w.Key], h)
+	}
+}
+
+func (s *server) unlist(h *held) {
+	for _, w := range h.part.Writes {
+		left := slices.DeleteFunc(s.byKey[w.Key], func(o *held) bool { return o == h })
+		if s.byKey[w.Key] = left; len(left) == 0 {
+			delete(s.byKey, w.Key)
+		}
+	}
+}
+
+// drop holds a transaction no more.
+func (s *server) drop(env *protocol.Env[store.Message], h *held) {
+	delete(s.held, h.part.ID)
+	s.unlist(h)
+	if h.stage != tentative {
+		env.Delete(store.TxnKey(ownPrefix, h.part.ID))
+	}
+	s.touch(h)
+	s.unseen(env, h.part.ID)
+}
+
+// touch has those tried again who wait for a transaction's keys.
+func (s *server) touch(h *held) {
+	for _, w := range h.part.Writes {
+		s.waits.touch(w.Key)
+	}
+}
+
+// unseen takes note that nobody sees a tentative transaction any more.
+func (s *server) unseen(env *protocol.Env[store.Message], id store.TxnID) {
+	for _, h := range s.all() {
+		if h.before[id] {
+			delete(h.before, id)
+			s.say(env, h)
+		}
+	}
+}
+
+// stored takes note that an entry is in the log here.
+func (s *server) stored(env *protocol.Env[store.Message], at raft.Position, command []byte) {
+	m, _ := s.state.format.Decode(command)
+	switch m := m.(type) {
+	case prepare:
+		s.isLogged(env, at, m.Part)
+	case decide:
+		s.noted = max(s.noted, m.Read)
+	}
+}
+
+// isLogged holds a part whose entry is in the log, has what is certified at the site only give way
+// to it, and says so to its coordinator.
+func (s *server) isLogged(env *protocol.Env[store.Message], at raft.Position, p part) {
+	if s.state.known(s.group.State(env), p.ID).State != waiting {
+		return
+	}
+	h := s.held[p.ID]
+	if h == nil {
+		h = &held{part: p, stamp: s.stampOf(env, p)}
+		s.add(env, h)
+	}
+	s.become(h, p)
+	h.at = at
+	if h.stage == tentative {
+		h.stage = inLog
+	}
+	s.logged = append(slices.DeleteFunc(s.logged, func(o *held) bool { return o == h }), h)
+	s.displace(env, h)
+	s.putOwn(env, h)
+	s.say(env, h)
+}
+
+// displace has tentative transactions give way that conflict with one in the log [STR Alg. 2 l.
+// 32]. Their coordinator may have shown them to others.
+func (s *server) displace(env *protocol.Env[store.Message], h *held) {
+	for _, w := range h.part.Writes {
+		for _, o := range s.byKey[w.Key] {
+			if o.stage != tentative || o == h || slices.Contains(h.part.Over, o.part.ID) {
+				continue
+			}
+			if h.before == nil {
+				h.before = map[store.TxnID]bool{}
+			}
+			h.before[o.part.ID] = true
+			o.gaveWay = true
+			env.Send(o.part.Origin, displaced{s.self, o.part.ID})
+		}
+	}
+}
+
+func (s *server) putOwn(env *protocol.Env[store.Message], h *held) {
+	env.Put(store.TxnKey(ownPrefix, h.part.ID), ownLayout.Encode(ownWord{h.part, h.at, h.stamp}))
+}
+
+// say gives a transaction's coordinator this member's word, once nobody sees what had to give way.
+func (s *server) say(env *protocol.Env[store.Message], h *held) {
+	if h.stage == tentative || len(h.before) > 0 {
+		return
+	}
+	s.sayTo(env, h.part.Origin, h)
+}
+
+func (s *server) sayTo(env *protocol.Env[store.Message], to protocol.ID, h *held) {
+	m := word{Shard: s.self, ID: h.part.ID, At: h.at, Stamp: h.stamp, Readers: h.part.Readers}
+	if _, leads := s.group.Leads(); leads {
+		m.Members, _ = s.group.Members()
+		m.Serving, m.Floor = s.state.readersOf(m.Members), s.state.books.floor
+	}
+	env.Send(to, m)
+}
+
+// wasPrepared takes note that an entry of the log was carried out.
+func (s *server) wasPrepared(env *protocol.Env[store.Message], at raft.Position, p part, r result) {
+	if r.State != prepared {
+		s.isOver(env, p.ID, r)
+		return
+	}
+	o := s.state.open[p.ID]
+	if o == nil {
+		return // a later entry has ended it, and is carried out, too
+	}
+	h := s.held[p.ID]
+	if h == nil {
+		h = &held{part: p, stamp: s.stampOf(env, p)}
+		s.add(env, h)
+	}
+	said := h.stage != tentative && h.at == o.at
+	s.become(h, o.part)
+	h.at, h.stage = o.at, agreed
+	s.touch(h)
+	if !said {
+		s.displace(env, h)
+		s.putOwn(env, h)
+		s.say(env, h)
+	}
+}
+
+// isOver takes note of a transaction's end, as the group has agreed.
+func (s *server) isOver(env *protocol.Env[store.Message], id store.TxnID, r result) {
+	if r.State == prepared || r.State == waiting {
+		return
+	}
+	if h := s.held[id]; h != nil {
+		s.drop(env, h)
+	}
+	s.waits.touchPrepare(id)
+}
+
+// applied drops what was in the log at a place that is applied, and is something else there.
+func (s *server) applied(env *protocol.Env[store.Message], at raft.Position) {
+	for len(s.logged) > 0 && s.logged[0].at.Index <= at.Index {
+		h := s.logged[0]
+		s.logged = s.logged[1:]
+		if h.stage == inLog && s.held[h.part.ID] == h {
+			s.drop(env, h)
+		}
+	}
+}
+
+// loadOwn takes over the words that this member has given and that are on its disk.
+func (s *server) loadOwn(env *protocol.Env[store.Message]) {
+	for _, b := range env.Scan([]byte(ownPrefix), []byte(ownPrefix[:len(ownPrefix)-1]+"0")) {
+		o := read(ownLayout, b)
+		h := &held{part: o.part, stage: inLog, at: o.at, stamp: o.stamp}
+		s.add(env, h)
+		s.logged = append(s.logged, h)
+	}
+	slices.SortFunc(s.logged, func(a, b *held) int { return int(a.at.Index) - int(b.at.Index) })
+}
+
+// loaded takes over a state that was on disk, or has replaced the one that was here. At the start
+// nobody remembers who has read what: it was all at or below the ceiling.
+func (s *server) loaded(env *protocol.Env[store.Message], start bool) {
+	s.state.loaded = false
+	state := s.group.State(env)
+	ceiling := s.state.values.Ceiling(state)
+	s.reads.Recorded(ceiling)
+	if start {
+		s.noted = max(s.noted, ceiling)
+	}
+	for _, h := range s.all() {
+		if h.stage == agreed && s.state.open[h.part.ID] == nil {
+			s.drop(env, h)
+		}
+	}
+	for _, id := range s.openIDs() {
+		s.wasPrepared(env, s.state.open[id].at, s.state.open[id].part, result{State: prepared})
+	}
+	s.applied(env, s.group.Applied())
+	s.waits.touchAll()
+}
+
+// onWordWanted says once more what this member has on its disk.
+func (s *server) onWordWanted(env *protocol.Env[store.Message], from protocol.ID, m wordWanted) {
+	h := s.held[m.ID]
+	if h == nil || h.stage == tentative {
+		return
+	}
+	if len(h.before) == 0 {
+		s.sayTo(env, from, h)
+	}
+	for _, id := range slices.SortedFunc(maps.Keys(h.before), store.TxnID.Compare) {
+		if o := s.held[id]; o != nil {
+			env.Send(o.part.Origin, displaced{s.self, id})
+		}
+	}
+	if !s.group.Current() {
+		return
+	}
+	members, _ := s.group.Members()
+	for _, id := range m.Missing {
+		if id != s.cfg.ID && slices.Contains(s.state.readersOf(members), id) {
+			s.propose(env, reader{Server: id})
+		}
+	}
+}
+
+// onOutcome takes a coordinator's word: whoever waits for the transaction need not wait until the
+// group has it on record.
+func (s *server) onOutcome(env *protocol.Env[store.Message], m outcome) {
+	h := s.held[m.ID]
+	switch {
+	case h == nil:
+	case h.stage == tentative:
+		if !m.Commit {
+			s.drop(env, h)
+		}
+	case h.over == nil:
+		h.over = &m
+		s.touch(h)
+	}
+}
+
+// onRelease takes it that nobody sees a transaction any more that is tentative here.
+func (s *server) onRelease(env *protocol.Env[store.Message], from protocol.ID, m release) {
+	h := s.held[m.ID]
+	if h != nil && h.stage == tentative && h.part.Origin == from {
+		s.drop(env, h)
+	}
+	s.unseen(env, m.ID)
+	s.waits.dropCertify(m.ID)
+}
+
+func (s *server) checkHeld() error {
+	n := 0
+	for id, h := range s.held { //pure:ok any broken one is an error
+		if h.part.ID != id || h.stamp <= h.part.At || (h.stage == agreed) != (s.state.open[id] != nil) {
+			return fmt.Errorf("str: server %d: %v is held as %v in stage %d, stamped %v", s.cfg.ID, id, h.part, h.stage, h.stamp)
+		}
+	}
+	for key, all := range s.byKey { //pure:ok likewise
+		n += len(all)
+		for _, h := range all {
+			if s.held[h.part.ID] != h {
+				return fmt.Errorf("str: server %d: %q is kept for %v, which is not held", s.cfg.ID, key, h.part.ID)
+			}
+		}
+	}
+	if len(s.state.open) > len(s.held) {
+		return fmt.Errorf("str: server %d: %d transactions are prepared, and %d held", s.cfg.ID, len(s.state.open), len(s.held))
+	}
+	return nil
+}

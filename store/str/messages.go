@@ -1,0 +1,231 @@
+package str
+
+import (
+	"slices"
+
+	"github.com/foresay/foresay/clock"
+	"github.com/foresay/foresay/internal/wirefmt"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr/raft"
+	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/kit"
+)
+
+// What coordinators and servers say to each other. A transaction's coordinator is the one at which
+// it has begun: the paper's node.
+type (
+	// grouped is what the members of a shard's group say to each other, and their records.
+	grouped struct {
+		kit.Grouped
+		Shard uint32
+	}
+
+	// readAt asks a server for a key as of a snapshot. Skip are transactions of the coordinator's that
+	// write the key and are not in the snapshot, whatever becomes of them. It is repeated until it is
+	// answered.
+	readAt struct {
+		Ref  uint64
+		Key  store.Key
+		At   clock.Stamp
+		Skip []store.TxnID
+	}
+	// found answers it. Without a value the Reason says why there is none: Old, the snapshot's versions
+	// are gone; Ahead, it is too far in the future; Fenced, the server is no reader; Overloaded.
+	found struct {
+		Ref    uint64
+		Value  store.Value
+		Reason store.Reason
+	}
+
+	// certify asks a server of the coordinator's site whether a transaction can write these keys, as
+	// far as is known here [STR §6.5, local certification]. Over are transactions of the same
+	// coordinator that it may be certified on top of. It is repeated.
+	certify struct {
+		Shard uint32
+		ID    store.TxnID
+		At    clock.Stamp // its snapshot
+		Keys  []store.Key
+		Over  []store.TxnID
+	}
+	// certified answers it: with a Stamp, above which its commit is; or with the Reason that it cannot;
+	// or, with neither, that it waits for others.
+	certified struct {
+		Shard  uint32
+		ID     store.TxnID
+		Stamp  clock.Stamp
+		Reason store.Reason
+	}
+	// displaced tells a coordinator that a transaction of its own, which is certified at its site only,
+	// has given way to one that is certified by the shard's leader. It is repeated until release says
+	// that nobody sees the transaction any more; release also ends one that was refused elsewhere.
+	displaced struct {
+		Shard uint32
+		ID    store.TxnID
+	}
+	release struct {
+		Shard uint32
+		ID    store.TxnID
+	}
+
+	// ask has the group of a shard carry out a command. It goes to the server that is taken for the
+	// leader, and is repeated until it is answered: by told once the command is carried out, or by
+	// elsewhere if the server does not lead. Leader 0 asks to ask later.
+	ask struct {
+		Shard   uint32
+		Ref     uint64
+		Command []byte
+	}
+	told struct {
+		Ref    uint64
+		Result result
+	}
+	elsewhere struct {
+		Ref    uint64
+		Leader protocol.ID
+	}
+
+	// word tells a coordinator that a member has an entry which prepares a transaction in its log, on
+	// disk, and that the commit has to be at or above Stamp. Readers are those whose words it takes.
+	word struct {
+		Shard   uint32
+		ID      store.TxnID
+		At      raft.Position
+		Stamp   clock.Stamp
+		Readers []protocol.ID
+		// The leader says which members there are, which of them serve reads now, and what a commit has
+		// to be above that does without the word of somebody who has served.
+		Members []protocol.ID
+		Serving []protocol.ID
+		Floor   clock.Stamp
+	}
+	// wordWanted asks for it again. Missing are readers that the coordinator has no word of, and has
+	// asked: to the leader only.
+	wordWanted struct {
+		Shard   uint32
+		ID      store.TxnID
+		Missing []protocol.ID
+	}
+
+	// outcome tells a member what became of a transaction, before its group has it on record.
+	outcome struct {
+		Shard  uint32
+		ID     store.TxnID
+		Commit bool
+		At     clock.Stamp
+	}
+
+	// raise asks the leader to have its group put a ceiling above a snapshot on record; with Admit, to
+	// count the sender as a reader again.
+	raise struct {
+		Shard uint32
+		At    clock.Stamp
+		Admit bool
+	}
+
+	// orphan asks a coordinator to see to a transaction that is prepared and has been for long.
+	orphan struct{ Part part }
+)
+
+// codec is the format of messages and, from tag 48 on, of commands.
+func codec() *wirefmt.Format[store.Message] {
+	return wirefmt.NewFormat("str", 1, slices.Concat(store.RequestKinds(), localKinds(), groupKinds(), commandKinds())...)
+}
+
+func localKinds() []wirefmt.Kind[store.Message] {
+	return []wirefmt.Kind[store.Message]{
+		wirefmt.NewKind[store.Message](17, func(c *wirefmt.Coder, m *readAt) {
+			wirefmt.Uint(c, &m.Ref)
+			wirefmt.String(c, &m.Key)
+			wirefmt.Uint(c, &m.At)
+			idsFields(c, &m.Skip)
+		}),
+		wirefmt.NewKind[store.Message](18, func(c *wirefmt.Coder, m *found) {
+			wirefmt.Uint(c, &m.Ref)
+			store.ValueFields(c, &m.Value)
+			store.ReasonFields(c, &m.Reason)
+		}),
+		wirefmt.NewKind[store.Message](19, func(c *wirefmt.Coder, m *certify) {
+			wirefmt.Uint32(c, &m.Shard)
+			store.VersionFields(c, &m.ID)
+			wirefmt.Uint(c, &m.At)
+			wirefmt.List(c, &m.Keys, 1, wirefmt.String[store.Key])
+			idsFields(c, &m.Over)
+		}),
+		wirefmt.NewKind[store.Message](20, func(c *wirefmt.Coder, m *certified) {
+			wirefmt.Uint32(c, &m.Shard)
+			store.VersionFields(c, &m.ID)
+			wirefmt.Uint(c, &m.Stamp)
+			store.ReasonFields(c, &m.Reason)
+		}),
+		wirefmt.NewKind[store.Message](21, func(c *wirefmt.Coder, m *displaced) {
+			wirefmt.Uint32(c, &m.Shard)
+			store.VersionFields(c, &m.ID)
+		}),
+		wirefmt.NewKind[store.Message](22, func(c *wirefmt.Coder, m *release) {
+			wirefmt.Uint32(c, &m.Shard)
+			store.VersionFields(c, &m.ID)
+		}),
+	}
+}
+
+func groupKinds() []wirefmt.Kind[store.Message] {
+	inner := kit.GroupedFields()
+	return []wirefmt.Kind[store.Message]{
+		wirefmt.NewKind[store.Message](16, func(c *wirefmt.Coder, m *grouped) {
+			wirefmt.Uint32(c, &m.Shard)
+			inner(c, &m.Grouped)
+		}),
+		wirefmt.NewKind[store.Message](23, func(c *wirefmt.Coder, m *ask) {
+			wirefmt.Uint32(c, &m.Shard)
+			wirefmt.Uint(c, &m.Ref)
+			wirefmt.Bytes(c, &m.Command)
+		}),
+		wirefmt.NewKind[store.Message](24, func(c *wirefmt.Coder, m *told) {
+			wirefmt.Uint(c, &m.Ref)
+			resultFields(c, &m.Result)
+		}),
+		wirefmt.NewKind[store.Message](25, func(c *wirefmt.Coder, m *elsewhere) {
+			wirefmt.Uint(c, &m.Ref)
+			wirefmt.Uint32(c, &m.Leader)
+		}),
+		wirefmt.NewKind[store.Message](26, func(c *wirefmt.Coder, m *word) {
+			wirefmt.Uint32(c, &m.Shard)
+			store.VersionFields(c, &m.ID)
+			positionFields(c, &m.At)
+			wirefmt.Uint(c, &m.Stamp)
+			serversFields(c, &m.Readers)
+			serversFields(c, &m.Members)
+			serversFields(c, &m.Serving)
+			wirefmt.Uint(c, &m.Floor)
+		}),
+		wirefmt.NewKind[store.Message](27, func(c *wirefmt.Coder, m *wordWanted) {
+			wirefmt.Uint32(c, &m.Shard)
+			store.VersionFields(c, &m.ID)
+			serversFields(c, &m.Missing)
+		}),
+		wirefmt.NewKind[store.Message](28, func(c *wirefmt.Coder, m *outcome) {
+			wirefmt.Uint32(c, &m.Shard)
+			store.VersionFields(c, &m.ID)
+			wirefmt.Bool(c, &m.Commit)
+			wirefmt.Uint(c, &m.At)
+		}),
+		wirefmt.NewKind[store.Message](29, func(c *wirefmt.Coder, m *raise) {
+			wirefmt.Uint32(c, &m.Shard)
+			wirefmt.Uint(c, &m.At)
+			wirefmt.Bool(c, &m.Admit)
+		}),
+		wirefmt.NewKind[store.Message](30, func(c *wirefmt.Coder, m *orphan) { partFields(c, &m.Part) }),
+	}
+}
+
+func positionFields(c *wirefmt.Coder, m *raft.Position) {
+	wirefmt.Uint(c, &m.Index)
+	wirefmt.Uint(c, &m.Term)
+}
+
+// idBytes is how many bytes a transaction's name takes at least.
+const idBytes = 2
+
+func idsFields(c *wirefmt.Coder, m *[]store.TxnID) { wirefmt.List(c, m, idBytes, store.VersionFields) }
+
+func serversFields(c *wirefmt.Coder, m *[]protocol.ID) { wirefmt.List(c, m, 1, wirefmt.Uint32) }

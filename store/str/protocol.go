@@ -1,0 +1,72 @@
+package str
+
+import (
+	"github.com/foresay/foresay/history"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/kit"
+)
+
+// A variant is a setting of the protocol.
+type variant struct {
+	name string
+	// speculates says that transactions read, and are certified on top of, what is committed locally.
+	speculates bool
+	// physical says that commits are above the clocks of all replicas, and reads wait until a replica's
+	// clock has reached their snapshot, as in ClockSI [STR §6.1]. Else they are above the latest
+	// reads of their keys [STR §6.3].
+	physical   bool
+	logEntries int    // that a group keeps in its log; 0: as package smr has it
+	ends       uint64 // that a shard remembers; 0: remembered
+}
+
+func (v variant) remembers() uint64 {
+	if v.ends > 0 {
+		return v.ends
+	}
+	return remembered
+}
+
+// The protocol's modes.
+func modes() []variant {
+	return []variant{
+		{name: "internal", speculates: true},
+		{name: "clocksi-rep", physical: true},
+	}
+}
+
+// Protocol returns STR as a protocol of the family, in its first mode: transactions read what is
+// committed locally, and programs do not see that. In mode clocksi-rep they do not, and timestamps
+// are those of ClockSI: it is what STR is compared with [STR §8].
+func Protocol() store.Protocol { return protocolOf(modes()[0]) }
+
+func protocolOf(v variant) store.Protocol {
+	var names []string
+	for _, m := range modes() {
+		names = append(names, m.name)
+	}
+	p := store.Protocol{
+		Name:  "str",
+		Doc:   "Speculative snapshots: transactions build on what their site has certified.",
+		Level: history.SessionSnapshotIsolation,
+		NewServer: func(cfg store.Config) (protocol.Node[store.Message], error) {
+			return kit.NodeOf(func(cfg store.Config) (*server, error) { return newServer(cfg, v) })(cfg)
+		},
+		NewCoordinator: func(cfg store.Config) (protocol.Node[store.Message], error) {
+			return kit.NodeOf(func(cfg store.Config) (*coordinator, error) { return newCoordinator(cfg, v) })(cfg)
+		},
+		NewClient: kit.ClientOf(newClient),
+		Codec:     codec(), FixedSites: true, Partial: true, Leads: true, Stamped: true, Steps: true,
+		Modes: names, Mode: v.name,
+	}
+	p.Variant = func(name string) store.Protocol {
+		for _, m := range modes() {
+			if m.name == name {
+				m.logEntries, m.ends = v.logEntries, v.ends
+				return protocolOf(m)
+			}
+		}
+		return p
+	}
+	return p
+}

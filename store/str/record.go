@@ -1,0 +1,223 @@
+package str
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/foresay/foresay/clock"
+	"github.com/foresay/foresay/internal/wirefmt"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr/raft"
+	"github.com/foresay/foresay/store"
+)
+
+// A part is what a transaction writes at a shard, with what anybody has to know who is to finish
+// the transaction when its coordinator is gone.
+type part struct {
+	ID     store.TxnID
+	At     clock.Stamp // its snapshot
+	Local  clock.Stamp // its local commit: the final one is at or above it
+	Writes []store.Write
+	Shards []uint32    // all that it writes; the first one's group decides between those who would end it
+	Origin protocol.ID // its coordinator
+	// Over are transactions that write at this shard, and that it is certified on top of; On are all
+	// that it depends on.
+	Over []store.TxnID
+	On   []dependency
+	// Sure are the words of the servers of its coordinator's site, of all shards.
+	Sure []sureWord
+	// Readers are those who served reads at this shard when its leader certified it.
+	Readers []protocol.ID
+}
+
+// A dependency is a transaction that was not final when another one was committed locally on top
+// of it, with the shard that knows what became of it.
+type dependency struct {
+	ID    store.TxnID
+	Shard uint32
+}
+
+// A sureWord is what a server of the coordinator's site has said: it does not change.
+type sureWord struct {
+	Server protocol.ID
+	Stamp  clock.Stamp
+}
+
+// Commands of a shard's state machine. Each can be repeated.
+type (
+	// prepare certifies a part, and keeps its keys for it.
+	prepare struct{ Part part }
+
+	// decide gives a transaction its end, unless it has one. Anchor says that the shard is the first of
+	// several, and remembers a commit until all others have carried it out.
+	decide struct {
+		ID     store.TxnID
+		Commit bool
+		At     clock.Stamp // of a commit
+		Reason store.Reason
+		Anchor bool
+		// Read is the latest snapshot in which somebody at its coordinator has read what it writes.
+		Read clock.Stamp
+	}
+
+	// fence refuses a transaction that is not prepared, for good.
+	fence struct{ ID store.TxnID }
+
+	// done tells the first shard that all others have carried out the decision.
+	done struct{ ID store.TxnID }
+
+	// ceil raises the ceiling of reads and the horizon of versions.
+	ceil struct{ Ceiling, Horizon clock.Stamp }
+
+	// reader counts a server as a reader, or not; Leaves says that it never will be again, as it is to
+	// leave the group.
+	reader struct {
+		Server protocol.ID
+		Serves bool
+		Leaves bool
+	}
+)
+
+// state is what a shard knows of a transaction.
+type state uint8
+
+const (
+	prepared state = iota
+	committed
+	aborted
+	forgotten // if it was ever known
+	waiting   // for others: what it gets is told later
+)
+
+// result answers a command: what the shard knows afterwards.
+type result struct {
+	State  state
+	At     clock.Stamp // of a commit
+	Reason store.Reason
+}
+
+func commandKinds() []wirefmt.Kind[store.Message] {
+	return []wirefmt.Kind[store.Message]{
+		wirefmt.NewKind[store.Message](48, func(c *wirefmt.Coder, m *prepare) { partFields(c, &m.Part) }),
+		wirefmt.NewKind[store.Message](49, func(c *wirefmt.Coder, m *decide) {
+			store.VersionFields(c, &m.ID)
+			wirefmt.Bool(c, &m.Commit)
+			wirefmt.Uint(c, &m.At)
+			store.ReasonFields(c, &m.Reason)
+			wirefmt.Bool(c, &m.Anchor)
+			wirefmt.Uint(c, &m.Read)
+		}),
+		wirefmt.NewKind[store.Message](50, func(c *wirefmt.Coder, m *fence) { store.VersionFields(c, &m.ID) }),
+		wirefmt.NewKind[store.Message](51, func(c *wirefmt.Coder, m *done) { store.VersionFields(c, &m.ID) }),
+		wirefmt.NewKind[store.Message](52, func(c *wirefmt.Coder, m *ceil) {
+			wirefmt.Uint(c, &m.Ceiling)
+			wirefmt.Uint(c, &m.Horizon)
+		}),
+		wirefmt.NewKind[store.Message](53, func(c *wirefmt.Coder, m *reader) {
+			wirefmt.Uint32(c, &m.Server)
+			wirefmt.Bool(c, &m.Serves)
+			wirefmt.Bool(c, &m.Leaves)
+		}),
+	}
+}
+
+func resultFields(c *wirefmt.Coder, m *result) {
+	wirefmt.Enum(c, &m.State, prepared, waiting, "state")
+	wirefmt.Uint(c, &m.At)
+	store.ReasonFields(c, &m.Reason)
+}
+
+func partFields(c *wirefmt.Coder, m *part) {
+	store.VersionFields(c, &m.ID)
+	wirefmt.Uint(c, &m.At)
+	wirefmt.Uint(c, &m.Local)
+	store.WritesFields(c, &m.Writes)
+	store.ShardsFields(c, &m.Shards)
+	wirefmt.Uint32(c, &m.Origin)
+	idsFields(c, &m.Over)
+	wirefmt.List(c, &m.On, idBytes+1, func(c *wirefmt.Coder, d *dependency) {
+		store.VersionFields(c, &d.ID)
+		wirefmt.Uint32(c, &d.Shard)
+	})
+	wirefmt.List(c, &m.Sure, 2, func(c *wirefmt.Coder, w *sureWord) {
+		wirefmt.Uint32(c, &w.Server)
+		wirefmt.Uint(c, &w.Stamp)
+	})
+	serversFields(c, &m.Readers)
+}
+
+// The keys of a shard's state. Those of transactions end with the transaction, those of the order
+// in which ends may be forgotten with a number.
+const (
+	valuePrefix = "v"
+	openPrefix  = "o" // a part that is prepared
+	toldPrefix  = "w" // a commit that other shards may not have carried out
+	endedPrefix = "t" // an end that may be forgotten
+	orderPrefix = "p"
+	booksKey    = "books"
+)
+
+func orderKey(n uint64) []byte { return binary.BigEndian.AppendUint64([]byte(orderPrefix), n) }
+
+// books are what a shard knows of ends that it has forgotten, or may forget, and of its readers.
+type books struct {
+	// old is the time of the latest transaction whose end was forgotten.
+	old uint64
+	// Ends that may be forgotten have the numbers from first up to, not including, next.
+	first, next uint64
+	// floor is what commits have to be above that are certified from now on: somebody may have served
+	// snapshots up to it, and is asked no more.
+	floor clock.Stamp
+	// deaf are the servers that serve no reads, and leaving those among them that are not to again.
+	deaf, leaving []protocol.ID
+}
+
+// heldPart is a part as it is prepared: where in the log.
+type heldPart struct {
+	part part
+	at   raft.Position
+}
+
+var (
+	booksLayout = wirefmt.NewLayout("str: a shard's books", func(c *wirefmt.Coder, b *books) {
+		wirefmt.Uint(c, &b.old)
+		wirefmt.Uint(c, &b.first)
+		wirefmt.Uint(c, &b.next)
+		wirefmt.Uint(c, &b.floor)
+		serversFields(c, &b.deaf)
+		serversFields(c, &b.leaving)
+	})
+	openLayout = wirefmt.NewLayout("str: a prepared transaction", func(c *wirefmt.Coder, h *heldPart) {
+		partFields(c, &h.part)
+		positionFields(c, &h.at)
+	})
+	endedLayout = wirefmt.NewLayout("str: the end of a transaction", resultFields)
+	idLayout    = wirefmt.NewLayout("str: a transaction's name", store.VersionFields)
+	ownLayout   = wirefmt.NewLayout("str: a member's word", func(c *wirefmt.Coder, o *ownWord) {
+		partFields(c, &o.part)
+		positionFields(c, &o.at)
+		wirefmt.Uint(c, &o.stamp)
+	})
+)
+
+// An ownWord is what a member has on its own disk of a part whose entry is in its log.
+type ownWord struct {
+	part  part
+	at    raft.Position
+	stamp clock.Stamp
+}
+
+// ownPrefix is before what a member has beside its group's state.
+const ownPrefix = "own/"
+
+// groupPrefix is what the group's keys begin with.
+const groupPrefix = "raft/"
+
+// read decodes what is on disk, which is right: runners stop at the panic.
+func read[T any](l *wirefmt.Layout[T], b []byte) T {
+	v, err := l.Decode(b)
+	if err != nil {
+		panic(fmt.Sprintf("str: on disk: %v", err))
+	}
+	return v
+}

@@ -1,0 +1,382 @@
+package str
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/foresay/foresay/clock"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr/raft"
+	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/kit"
+	"github.com/foresay/foresay/store/mvcc"
+)
+
+// server is the node of one shard at one site: a member of the shard's group, which serves reads of
+// snapshots whether it leads or not.
+type server struct {
+	cfg   store.Config
+	place store.Place
+	self  uint32 // the shard
+	mode  variant
+	group *kit.Member
+	state *group
+
+	reads *mvcc.Reads
+	// noted is a snapshot that somebody may have read elsewhere: commits are above it.
+	noted clock.Stamp
+	held  map[store.TxnID]*held
+	byKey map[store.Key][]*held
+	// logged are those of held whose entry is in the log and was not applied, in its order.
+	logged []*held
+	waits  waits
+	asked  map[raft.Position]question // commands that were proposed and are not answered
+	// proposed are the transactions that this leader has proposed to end.
+	proposed map[store.TxnID]bool
+	raised   time.Duration // when the leader was asked for a ceiling last
+	opened   map[store.TxnID]time.Duration
+}
+
+// question is a command that a coordinator has asked for.
+type question struct {
+	from protocol.ID
+	ref  uint64
+}
+
+type (
+	// sweepTimer is when a server looks for what has been open for long.
+	sweepTimer struct{}
+	// lateTimer is when reads are tried again that wait for the server's clock.
+	lateTimer struct{}
+)
+
+const (
+	// leaseTrips is for how many round trips ahead a ceiling is raised: who is not heard of any more
+	// serves no longer than that.
+	leaseTrips = 4
+	// maxReadKeys is how many keys' latest reads a server remembers. What is forgotten counts as a read
+	// of all keys.
+	maxReadKeys = 100_000
+	// orphanTrips is after how many round trips a prepared transaction is seen to by others than its
+	// coordinator, at the first site; those of later sites wait for longer.
+	orphanTrips = 12
+	// tentativeTrips is for how many round trips what is certified at the site only is kept without a
+	// word of its coordinator's.
+	tentativeTrips = 24
+)
+
+// newServer returns a server. The error names the field of the configuration that is wrong.
+func newServer(cfg store.Config, mode variant) (*server, error) {
+	cfg, p, err := kit.ServerConfig("str", cfg)
+	if err != nil {
+		return nil, err
+	}
+	s := &server{cfg: cfg, place: p, self: uint32(p.Index), mode: mode, held: map[store.TxnID]*held{},
+		byKey: map[store.Key][]*held{}, waits: newWaits(), asked: map[raft.Position]question{},
+		proposed: map[store.TxnID]bool{}, opened: map[store.TxnID]time.Duration{},
+		state: newGroup(cfg.Applied, mode.remembers())}
+	s.group, err = kit.NewMember(cfg, p, kit.MemberConfig{
+		Machine: s.state, Prefix: groupPrefix, LogEntries: mode.logEntries,
+		Message: func(g kit.Grouped) store.Message { return grouped{g, uint32(p.Index)} },
+		Hooks: raft.Hooks[store.Message]{Stored: s.stored, Committed: s.committed, Current: s.current,
+			Follows: s.follows},
+	})
+	return s, err
+}
+
+// Start implements protocol.Node.
+func (s *server) Start(env *protocol.Env[store.Message], log []protocol.Record[store.Message]) {
+	reads, err := mvcc.NewReads(0, leaseTrips*s.cfg.RoundTrip/2, maxReadKeys)
+	if err != nil {
+		panic(err) // the numbers are right
+	}
+	s.reads = reads
+	s.loadOwn(env)
+	s.group.Start(env, log)
+	s.loaded(env, true)
+	env.After(s.cfg.RoundTrip, sweepTimer{})
+}
+
+// Receive implements protocol.Node.
+func (s *server) Receive(env *protocol.Env[store.Message], from protocol.ID, msg store.Message) {
+	s.waits.since = env.Now
+	if m, ok := msg.(store.StatusQuery); ok && from == protocol.App {
+		s.onStatus(env, m)
+	}
+	if m, ok := msg.(grouped); ok && m.Shard != s.self {
+		return
+	}
+	if m, ok := msg.(store.Replace); ok && from == protocol.App && s.mayReplace(env, m) {
+		return
+	}
+	if s.group.Receive(env, from, msg) || from == protocol.App {
+		s.after(env)
+		return
+	}
+	switch m := msg.(type) {
+	case readAt:
+		s.onRead(env, from, m)
+	case store.ReadRequest:
+		s.onProbe(env, from, m)
+	case certify:
+		if m.Shard == s.self {
+			s.onCertify(env, from, m)
+		}
+	case release:
+		if m.Shard == s.self {
+			s.onRelease(env, from, m)
+		}
+	case ask:
+		if m.Shard == s.self {
+			s.onAsk(env, from, m)
+		}
+	case wordWanted:
+		if m.Shard == s.self {
+			s.onWordWanted(env, from, m)
+		}
+	case outcome:
+		if m.Shard == s.self {
+			s.onOutcome(env, m)
+		}
+	case raise:
+		if m.Shard == s.self {
+			s.onRaise(env, from, m)
+		}
+	}
+	s.after(env)
+}
+
+// Expire implements protocol.Node.
+func (s *server) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
+	switch t.(type) {
+	case sweepTimer:
+		env.After(s.cfg.RoundTrip, sweepTimer{})
+		s.sweep(env)
+	case lateTimer:
+		s.tryReads(env)
+	default:
+		s.group.Expire(env, t)
+	}
+	s.after(env)
+}
+
+// after ends each call: a state that was replaced is taken over, and what waited for keys that were
+// touched is tried again.
+func (s *server) after(env *protocol.Env[store.Message]) {
+	if s.state.loaded {
+		s.loaded(env, false)
+	}
+	s.tryAgain(env)
+}
+
+// onAsk has the group carry out a command.
+func (s *server) onAsk(env *protocol.Env[store.Message], from protocol.ID, m ask) {
+	if !s.group.Current() {
+		leader := s.group.Leader().ID
+		if leader == s.cfg.ID {
+			leader = 0 // it does not know yet what others have done
+		}
+		env.Send(from, elsewhere{m.Ref, leader})
+		return
+	}
+	command, err := s.state.format.Decode(m.Command)
+	if err != nil {
+		return
+	}
+	if p, ok := command.(prepare); ok {
+		s.tryPrepare(env, from, m.Ref, p.Part)
+		return
+	}
+	s.askGroup(env, question{from, m.Ref}, command)
+}
+
+// askGroup proposes a command that somebody has asked for.
+func (s *server) askGroup(env *protocol.Env[store.Message], q question, command store.Message) {
+	at, ok := s.propose(env, command)
+	if !ok {
+		env.Send(q.from, elsewhere{Ref: q.ref})
+		return
+	}
+	s.asked[at] = q
+}
+
+// propose has the group agree on a command; ok is false if it cannot now.
+func (s *server) propose(env *protocol.Env[store.Message], command store.Message) (at raft.Position, ok bool) {
+	b, err := s.state.format.Append(nil, command)
+	if err != nil {
+		panic(fmt.Sprintf("str: a command cannot be encoded: %v", err)) // it is of the format
+	}
+	if len(s.asked) >= s.cfg.MaxTxns {
+		return at, false
+	}
+	if at, ok = s.group.Propose(env, b); !ok {
+		return at, false
+	}
+	if d, is := command.(decide); is {
+		s.proposed[d.ID] = true
+		if h := s.held[d.ID]; h != nil {
+			s.touch(h)
+		}
+	}
+	return at, true
+}
+
+// committed answers who asked for a command, and takes note of what it has done.
+func (s *server) committed(env *protocol.Env[store.Message], at raft.Position, command []byte) {
+	r := s.state.results[0]
+	s.state.results = s.state.results[1:]
+	m, _ := s.state.format.Decode(command)
+	switch m := m.(type) {
+	case prepare:
+		s.wasPrepared(env, at, m.Part, r)
+	case decide:
+		delete(s.proposed, m.ID)
+		s.noted = max(s.noted, m.Read)
+		s.isOver(env, m.ID, r)
+	case fence:
+		s.isOver(env, m.ID, r)
+	case ceil:
+		s.reads.Recorded(s.state.values.Ceiling(s.group.State(env)))
+		s.tryReads(env)
+	case reader:
+		s.waits.touchAll()
+	}
+	s.applied(env, at)
+	if q, ok := s.asked[at]; ok {
+		delete(s.asked, at)
+		env.Send(q.from, told{q.ref, r})
+	}
+}
+
+// mayReplace has the group count on no reads of a server that is to leave it, before it does: who
+// has left may be the last to know. It reports whether that is to be waited for.
+func (s *server) mayReplace(env *protocol.Env[store.Message], m store.Replace) bool {
+	l := s.cfg.Layout
+	if !s.group.Current() || min(m.From, m.To) < 0 || max(m.From, m.To) >= len(l.Sites) {
+		return false
+	}
+	goes, stays := l.Sites[m.From].Shards[s.self], l.Sites[m.To].Shards[s.self]
+	if m.Back {
+		goes, stays = stays, goes
+	}
+	b := s.state.books
+	if slices.Contains(b.leaving, goes) && !slices.Contains(b.leaving, stays) {
+		return false
+	}
+	s.propose(env, reader{Server: goes, Leaves: true})
+	if slices.Contains(b.leaving, stays) {
+		s.propose(env, reader{Server: stays, Serves: true, Leaves: true})
+	}
+	env.Send(protocol.App, store.Replacing{Ref: m.Ref, Leads: true, Reason: "the old server still serves reads"})
+	return true
+}
+
+// current begins to serve: everything that earlier leaders have had agreed is applied.
+func (s *server) current(*protocol.Env[store.Message], uint64) {
+	s.reads.Failed()
+	clear(s.proposed)
+	clear(s.opened)
+}
+
+// follows sends those who have asked elsewhere: what was proposed may be carried out or not, and
+// who leads now answers nobody who has not asked it.
+func (s *server) follows(env *protocol.Env[store.Message]) {
+	var all []question
+	for _, q := range s.asked { //pure:ok they are sorted
+		all = append(all, q)
+	}
+	all = append(all, s.waits.dropPrepares()...)
+	slices.SortFunc(all, func(a, b question) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.ref, b.ref)) })
+	for _, q := range all {
+		env.Send(q.from, elsewhere{q.ref, s.group.Leader().ID})
+	}
+	clear(s.asked)
+	clear(s.proposed)
+	s.reads.Failed()
+}
+
+// sweep has coordinators see to what has been open for long, forgets what their site has given up,
+// and has a member that serves no reads ask to.
+func (s *server) sweep(env *protocol.Env[store.Message]) {
+	s.waits.dropOld(env.Now - waitTrips*s.cfg.RoundTrip)
+	for _, r := range s.waits.high {
+		if m, ok := r.msg.(readAt); ok {
+			s.wantCeiling(env, m.At)
+		}
+	}
+	for _, h := range s.all() {
+		if h.stage == tentative && env.Now-h.heard > tentativeTrips*s.cfg.RoundTrip {
+			s.drop(env, h)
+		}
+		if h.stage == tentative && h.gaveWay {
+			env.Send(h.part.Origin, displaced{s.self, h.part.ID})
+		}
+	}
+	_, leads := s.group.Leads()
+	if member, _ := s.group.Standing(); member && slices.Contains(s.state.books.deaf, s.cfg.ID) {
+		if leader := s.group.Leader().ID; leader != 0 && leader != s.cfg.ID {
+			env.Send(leader, raise{Shard: s.self, Admit: true})
+		} else if leads && s.group.Current() {
+			s.propose(env, reader{Server: s.cfg.ID, Serves: true})
+		}
+	}
+	if !leads {
+		clear(s.opened)
+		return
+	}
+	seen := map[store.TxnID]time.Duration{}
+	for _, id := range s.openIDs() {
+		at, ok := s.opened[id]
+		if !ok {
+			at = env.Now
+		}
+		seen[id] = at
+		if env.Now-at > time.Duration(orphanTrips+4*s.place.Site)*s.cfg.RoundTrip {
+			env.Send(s.cfg.Layout.Coordinator(s.place.Site, id), orphan{s.state.open[id].part})
+		} else if env.Now-at > orphanTrips/2*s.cfg.RoundTrip {
+			env.Send(s.state.open[id].part.Origin, orphan{s.state.open[id].part})
+		}
+	}
+	s.opened = seen
+}
+
+// openIDs returns what is prepared, in order.
+func (s *server) openIDs() []store.TxnID {
+	var out []store.TxnID
+	for id := range s.state.open { //pure:ok they are sorted
+		out = append(out, id)
+	}
+	slices.SortFunc(out, store.TxnID.Compare)
+	return out
+}
+
+func (s *server) onStatus(env *protocol.Env[store.Message], m store.StatusQuery) {
+	st := s.group.Status(env, m.Ref)
+	st.Txns, st.Locks, st.Old = len(s.held)+int(s.state.books.next-s.state.books.first), len(s.byKey), s.state.books.old
+	for _, id := range s.openIDs() {
+		st.Open++
+		st.Undecided++
+		st.TxnBytes += store.ContentBytes(nil, s.state.open[id].part.Writes)
+		if st.OldestUndecided.IsZero() {
+			st.OldestUndecided = id
+		}
+	}
+	st.Waiting = s.waits.reads()
+	env.Send(protocol.App, st)
+}
+
+// Check implements protocol.Checked.
+func (s *server) Check() error {
+	if n := len(s.state.results); n > 0 {
+		return fmt.Errorf("str: server %d: %d results are left", s.cfg.ID, n)
+	}
+	if err := s.checkHeld(); err != nil {
+		return err
+	}
+	if err := s.reads.Check(); err != nil {
+		return fmt.Errorf("str: server %d: %w", s.cfg.ID, err)
+	}
+	return s.group.Check()
+}

@@ -1,0 +1,50 @@
+package str
+
+import (
+	"fmt"
+	"iter"
+	"math"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/foresay/foresay/internal/heap"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/storetest"
+)
+
+func TestMain(m *testing.M) { os.Exit(heap.RunTests(m)) }
+
+// subject is STR in a mode as package storetest wants it. The logs of its groups are short, so that
+// servers that were away get copies of the state.
+func subject(mode variant) storetest.Subject {
+	mode.logEntries = 8
+	return storetest.Subject{
+		Protocol: protocolOf(mode), Package: "./store/str", Settle: 2 * time.Second,
+		Values: func(n protocol.Node[store.Message], keys protocol.Keys) iter.Seq2[store.Key, store.Value] {
+			s := n.(*server)
+			page := s.state.values.Copy(s.group.StateIn(keys), nil, math.MaxInt)
+			return func(yield func(store.Key, store.Value) bool) {
+				for i, item := range page.Items { // the newest version of a key comes first
+					if (i == 0 || page.Items[i-1].Key != item.Key) && !yield(item.Key, item.Value) {
+						return
+					}
+				}
+			}
+		},
+		Left: func(n protocol.Node[store.Message]) string {
+			if s := n.(*server); len(s.held)+s.waits.reads() > 0 {
+				return fmt.Sprintf("holds %d transactions, and %d reads wait", len(s.held), s.waits.reads())
+			}
+			return ""
+		},
+	}
+}
+
+// TestConformance plays 500 seeds of each mode under faults, or a fifth of them.
+func TestConformance(t *testing.T) {
+	for _, m := range modes() {
+		t.Run(m.name, func(t *testing.T) { storetest.Conformance(t, subject(m), 500) })
+	}
+}

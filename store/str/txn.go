@@ -1,0 +1,364 @@
+package str
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/foresay/foresay/clock"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/store"
+)
+
+// progress is how far a transaction is at its coordinator.
+type progress uint8
+
+const (
+	running    progress = iota // it reads
+	certifying                 // its site certifies what it writes
+	locally                    // it is committed locally, and is being certified everywhere
+	over                       // it is final, or aborted
+)
+
+// txn is a transaction that has begun at this coordinator.
+type txn struct {
+	id     store.TxnID
+	client protocol.ID
+	at     clock.Stamp // its snapshot [STR: RS]
+	stage  progress
+	heard  time.Duration // when its client was heard of last
+	steps  map[uint32]*step
+
+	// What it has read says which of the coordinator's transactions it depends on, of those the
+	// snapshots of which it must not see anything that is later (OLC), and the latest final commit
+	// that it has seen (FFC) [STR §6.2].
+	on      map[store.TxnID]*txn // not final; to read, to be certified on top of
+	by      map[store.TxnID]*txn // depend on it
+	unsafe  map[store.TxnID]clock.Stamp
+	latest  clock.Stamp
+	blocked []*reading // answered, and held back until no unsafe one is earlier than the latest
+	commits bool       // the client has asked for the commit, of what it has read only
+
+	certification
+	ending
+}
+
+// step is what a client has asked to read at once.
+type step struct {
+	keys   []store.Key
+	values []store.Held
+	left   int
+}
+
+// reading is a read of a transaction.
+type reading struct {
+	ref   uint64
+	t     *txn
+	step  *step
+	i     int // which of the step's keys
+	key   store.Key
+	to    protocol.ID // the server that was asked last
+	asked time.Duration
+	tries int
+	value store.Value
+	by    *txn // who has written it, if that is not final
+}
+
+// onDeclare begins a transaction, or has it read further keys, or says again what they hold.
+func (c *coordinator) onDeclare(env *protocol.Env[store.Message], from protocol.ID, m store.DeclareRequest) {
+	if m.Validate() != nil || m.Step == 0 {
+		return
+	}
+	t := c.txns[m.ID]
+	if t == nil {
+		switch {
+		case m.Step != 1 || m.At != 0 || clock.Stamp(m.NotBefore) > clock.Stamp(env.Now+c.cfg.MaxAhead):
+			env.Send(from, store.DeclareReply{ID: m.ID, Step: m.Step})
+			return
+		case len(c.txns) >= c.cfg.MaxTxns:
+			env.Send(from, store.Busy{ID: m.ID})
+			return
+		}
+		t = c.begin(env, m.ID, from, clock.Stamp(m.NotBefore))
+	}
+	if t.client != from {
+		return
+	}
+	t.heard = env.Now
+	s := t.steps[m.Step]
+	switch {
+	case s == nil && t.stage == running:
+		s = &step{keys: m.Reads, values: make([]store.Held, len(m.Reads)), left: len(m.Reads)}
+		t.steps[m.Step] = s
+		for i, key := range m.Reads {
+			c.read(env, &reading{t: t, step: s, i: i, key: key})
+		}
+	case s == nil:
+		env.Send(from, store.DeclareReply{ID: m.ID, Step: m.Step})
+	case s.left == 0:
+		c.reply(env, t, m.Step, s)
+	}
+	if s != nil && len(s.keys) == 0 {
+		c.reply(env, t, m.Step, s)
+	}
+}
+
+// begin gives a transaction its snapshot: the present, and what its session has seen (S12).
+func (c *coordinator) begin(env *protocol.Env[store.Message], id store.TxnID, client protocol.ID, notBefore clock.Stamp) *txn {
+	t := &txn{id: id, client: client, at: max(clock.Stamp(env.Now), notBefore, 1), heard: env.Now, steps: map[uint32]*step{},
+		on: map[store.TxnID]*txn{}, by: map[store.TxnID]*txn{}, unsafe: map[store.TxnID]clock.Stamp{}}
+	c.txns[id] = t
+	env.After(lookTrips*c.cfg.RoundTrip, txnTimer{id})
+	c.table.tidy()
+	return t
+}
+
+// read finds out what a transaction's snapshot has under a key.
+func (c *coordinator) read(env *protocol.Env[store.Message], r *reading) {
+	if c.mode.speculates {
+		if by := c.table.seen(r.key, r.t.at); by != nil && r.t.at <= by.bound {
+			by.read = max(by.read, r.t.at)
+			r.by = by
+			r.value = by.valueOf(r.key)
+			c.took(env, r)
+			return
+		}
+	}
+	if _, ok := c.local(uint32(c.cfg.Layout.ShardOf(r.key))); !ok {
+		c.table.readAt(r.key, r.t.at) // (S4)
+	}
+	if r.ref == 0 {
+		c.last++
+		r.ref = c.last
+		c.reads[r.ref] = r
+	}
+	c.askFor(env, r)
+}
+
+// valueOf returns what a transaction that is committed locally has written under a key.
+func (t *txn) valueOf(key store.Key) store.Value {
+	i, _ := slices.BinarySearchFunc(t.writes, key, func(w store.Write, k store.Key) int {
+		switch {
+		case w.Key < k:
+			return -1
+		case w.Key > k:
+			return 1
+		}
+		return 0
+	})
+	w := t.writes[i]
+	return store.Value{Version: store.Version{Time: uint64(t.local), Client: t.id.Client}, Present: !w.Delete, Bytes: w.Bytes}
+}
+
+// askFor asks the nearest server that has the key, or another one after it was silent.
+func (c *coordinator) askFor(env *protocol.Env[store.Message], r *reading) {
+	shard := c.cfg.Layout.ShardOf(r.key)
+	sites := c.cfg.Layout.HoldersOf(shard)
+	nearest, ok := c.local(uint32(shard))
+	if !ok || r.tries > 0 {
+		slices.SortStableFunc(sites, func(a, b int) int { return int(c.distance(a, shard) - c.distance(b, shard)) })
+		nearest = c.cfg.Layout.Sites[sites[r.tries%len(sites)]].Shards[shard]
+	}
+	r.to, r.asked = nearest, env.Now
+	env.Send(r.to, readAt{Ref: r.ref, Key: r.key, At: r.t.at, Skip: c.table.later(r.key, r.t.at)})
+	env.After(readTrips*c.cfg.RoundTrip, readTimer{r.ref})
+}
+
+// distance is how long a site takes to answer, as far as is known.
+func (c *coordinator) distance(site, shard int) time.Duration {
+	if site == c.place.Site {
+		return 0
+	}
+	if d := c.near[site][shard]; d > 0 {
+		return d
+	}
+	return time.Duration(math.MaxInt32)
+}
+
+const (
+	// readTrips is for how many round trips a read waits until another server is asked: it may wait
+	// for somebody who writes the key, so the same one is asked as well.
+	readTrips = 4
+	// lookTrips is for how many round trips what a transaction waits for may be on its way.
+	lookTrips = 2
+	// silentTrips is for how many round trips a client may be silent while its transaction reads.
+	silentTrips = 16
+)
+
+// readAgain asks again for what was not answered.
+func (c *coordinator) readAgain(env *protocol.Env[store.Message], ref uint64) {
+	if r := c.reads[ref]; r != nil {
+		r.tries++
+		p := c.places[r.to]
+		c.near.Waited(p.Site, p.Index, readTrips*c.cfg.RoundTrip)
+		c.askFor(env, r)
+	}
+}
+
+// onFound takes what a server says that a snapshot has.
+func (c *coordinator) onFound(env *protocol.Env[store.Message], from protocol.ID, m found) {
+	r := c.reads[m.Ref]
+	if r == nil || c.places[from].Index != c.cfg.Layout.ShardOf(r.key) {
+		return
+	}
+	switch m.Reason {
+	case store.NoReason:
+	case store.Old, store.Ahead: // nobody else has what it needs
+		c.abort(env, r.t, m.Reason)
+		return
+	default:
+		r.tries++
+		env.After(c.cfg.RoundTrip/4, readTimer{m.Ref})
+		return
+	}
+	if r.tries == 0 && r.to == from {
+		c.near.Answered(c.places[from], env.Now-r.asked, readTrips*c.cfg.RoundTrip)
+	}
+	r.value, r.by = m.Value, nil
+	c.took(env, r)
+}
+
+// took takes what a read has found: a version and, if it is not final, whose it is.
+func (c *coordinator) took(env *protocol.Env[store.Message], r *reading) {
+	if r.ref != 0 {
+		delete(c.reads, r.ref)
+		env.Stop(readTimer{r.ref})
+	}
+	t := r.t
+	if r.by != nil {
+		c.depend(t, r.by)
+		for id, at := range r.by.unsafe { //pure:ok a map is copied
+			t.unsafe[id] = at
+		}
+		t.latest = max(t.latest, r.by.latest)
+	} else {
+		t.latest = max(t.latest, clock.Stamp(min(r.value.Version.Time, math.MaxInt64)))
+	}
+	t.blocked = append(t.blocked, r)
+	c.deliver(env, t)
+}
+
+// depend has a transaction depend on another one that is not final.
+func (c *coordinator) depend(t, on *txn) {
+	t.on[on.id] = on
+	on.by[t.id] = t
+}
+
+// deliver hands out what was read, unless the snapshot may have two transactions that conflict: an
+// unsafe one that may turn out to have been overtaken, and one that is final and later than its
+// snapshot [STR §6.2] (S2).
+func (c *coordinator) deliver(env *protocol.Env[store.Message], t *txn) {
+	for _, at := range t.unsafe { //pure:ok any one is enough
+		if at < t.latest {
+			return
+		}
+	}
+	blocked := t.blocked
+	t.blocked = nil
+	for _, r := range blocked {
+		site := c.place.Site
+		if r.to != 0 {
+			site = c.places[r.to].Site
+		}
+		r.step.values[r.i] = store.Held{Value: r.value, Site: uint32(site)}
+		if r.step.left--; r.step.left == 0 {
+			for n, s := range t.steps { //pure:ok it is the one that is equal
+				if s == r.step {
+					c.reply(env, t, n, s)
+				}
+			}
+		}
+	}
+	c.maybeEndRead(env, t)
+}
+
+// reply tells a client what its step has read.
+func (c *coordinator) reply(env *protocol.Env[store.Message], t *txn, n uint32, s *step) {
+	env.Send(t.client, store.DeclareReply{ID: t.id, Step: n, At: uint64(t.at),
+		Values: store.FitValues(slices.Clone(s.values), store.MaxTxnBytes)})
+}
+
+// onCommit certifies a transaction, or tells what became of it.
+func (c *coordinator) onCommit(env *protocol.Env[store.Message], from protocol.ID, m store.CommitRequest) {
+	if m.Txn.Validate() != nil {
+		return
+	}
+	t := c.txns[m.Txn.ID]
+	switch {
+	case t != nil && t.stage == over && t.decided != nil:
+		env.Send(from, *t.decided)
+		return
+	case t != nil && t.stage != running:
+		t.addClient(from)
+		return
+	case t != nil:
+	case m.Recover || len(m.Txn.Reads) > 0:
+		c.askWhatBecame(env, from, m.Txn)
+		return
+	case len(c.txns) >= c.cfg.MaxTxns:
+		env.Send(from, store.Busy{ID: m.Txn.ID})
+		return
+	default: // it has read nothing
+		t = c.begin(env, m.Txn.ID, from, 0)
+	}
+	t.heard = env.Now
+	t.addClient(from)
+	t.commits = true
+	if m.Txn.ReadOnly() {
+		c.maybeEndRead(env, t)
+		return
+	}
+	c.dropReads(env, t)
+	t.writes = m.Txn.Writes
+	c.certify(env, t)
+}
+
+// dropReads gives up reads that nobody waits for any more.
+func (c *coordinator) dropReads(env *protocol.Env[store.Message], t *txn) {
+	for _, ref := range slices.Sorted(maps.Keys(c.reads)) {
+		if c.reads[ref].t == t {
+			delete(c.reads, ref)
+			env.Stop(readTimer{ref})
+		}
+	}
+	t.blocked = nil
+}
+
+// maybeEndRead commits a transaction that only reads once all is final that it has read.
+func (c *coordinator) maybeEndRead(env *protocol.Env[store.Message], t *txn) {
+	if t.stage == running && t.commits && len(t.writes)+len(t.on)+len(t.blocked) == 0 {
+		c.tell(env, t, store.Decided{ID: t.id, Verdict: store.Committed})
+		c.end(env, t)
+	}
+}
+
+// end forgets a transaction of which nothing is left, at other nodes or here.
+func (c *coordinator) end(env *protocol.Env[store.Message], t *txn) {
+	c.dropReads(env, t)
+	for _, on := range t.on { //pure:ok each is another one's
+		delete(on.by, t.id)
+	}
+	t.stage = over
+	delete(c.txns, t.id)
+	env.Stop(txnTimer{t.id})
+}
+
+// look gives up a transaction whose client is silent, and asks again for what is missing.
+func (c *coordinator) look(env *protocol.Env[store.Message], t *txn) {
+	env.After(lookTrips*c.cfg.RoundTrip, txnTimer{t.id})
+	switch t.stage {
+	case running:
+		if !t.commits && env.Now-t.heard > silentTrips*c.cfg.RoundTrip {
+			c.end(env, t)
+		}
+	case certifying:
+		c.certifyAgain(env, t)
+	case locally:
+		c.wordsAgain(env, t)
+	case over:
+		if t.decided != nil && t.awaited == 0 {
+			c.end(env, t)
+		}
+	}
+}
