@@ -25,7 +25,7 @@ type wanted struct {
 // nobody waits in a circle (S7).
 func (s *server) judge(env *protocol.Env[store.Message], t wanted) (why store.Reason, waits bool) {
 	state := s.group.State(env)
-	if t.at < s.state.values.Horizon(state) {
+	if t.at < s.state.values.Horizon(state) || t.log && t.at < s.horizon {
 		return store.Old, false
 	}
 	for _, key := range t.keys {
@@ -67,9 +67,9 @@ func (s *server) meets(t wanted, h *held) (why store.Reason, waits bool) {
 		return store.StaleRead, false
 	case h.over != nil:
 		return store.NoReason, t.log && !over && !s.proposed[h.part.ID]
-	case over:
-		return store.NoReason, t.log && h.stage == tentative
-	case h.stamp > t.at:
+	case over: // its entry has to be before this one's, and its end not between them
+		return store.NoReason, t.log && (h.stage == tentative || s.proposed[h.part.ID])
+	case h.shownFrom() > t.at:
 		return store.Locked, false
 	}
 	return store.NoReason, true
@@ -154,7 +154,7 @@ func (s *server) tryPrepare(env *protocol.Env[store.Message], from protocol.ID, 
 		s.askGroup(env, q, decide{ID: p.ID, Reason: why})
 	case waits && s.waits.add(s.cfg.MaxWaiting, &waiter{from: from, ref: ref, msg: p, keys: keys}):
 		env.Send(from, told{ref, result{State: waiting}})
-	case waits || !settled:
+	case waits || !settled || s.fenced[p.ID] || s.proposed[p.ID]:
 		env.Send(from, elsewhere{Ref: ref})
 	default:
 		p.Readers = s.state.readersOf(members)
@@ -238,7 +238,7 @@ func (s *server) answer(env *protocol.Env[store.Message], from protocol.ID, m re
 				w := h.part.Writes[i]
 				v = store.Value{Version: version, Present: !w.Delete, Bytes: w.Bytes}
 			}
-		case h.stamp <= m.At:
+		case h.shownFrom() <= m.At:
 			if !s.waits.add(s.cfg.MaxWaiting, &waiter{from: from, ref: m.Ref, msg: m, keys: []store.Key{m.Key}}) {
 				out.Reason = store.Overloaded
 				env.Send(from, out)

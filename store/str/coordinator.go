@@ -26,6 +26,7 @@ type coordinator struct {
 	last   uint64 // of reads
 	near   kit.Near
 	rescue map[store.TxnID]*rescue
+	past   past
 }
 
 type (
@@ -44,7 +45,7 @@ func newCoordinator(cfg store.Config, mode variant) (*coordinator, error) {
 	}
 	c := &coordinator{cfg: cfg, place: p, mode: mode, format: wirefmt.NewFormat("str", 1, commandKinds()...),
 		txns: map[store.TxnID]*txn{}, table: newTable(), reads: map[uint64]*reading{}, near: kit.NewNear(cfg.Layout),
-		rescue: map[store.TxnID]*rescue{}}
+		rescue: map[store.TxnID]*rescue{}, past: past{of: map[store.TxnID]store.Decided{}}}
 	c.places, _ = cfg.Layout.Places()
 	c.calls = kit.NewGroupCalls(cfg, p.Site, c.message)
 	return c, nil
@@ -112,7 +113,9 @@ func (c *coordinator) Expire(env *protocol.Env[store.Message], t protocol.Timer)
 }
 
 // Broken implements protocol.Linked.
-func (c *coordinator) Broken(env *protocol.Env[store.Message], from protocol.ID) { c.calls.Broken(env, from) }
+func (c *coordinator) Broken(env *protocol.Env[store.Message], from protocol.ID) {
+	c.calls.Broken(env, from)
+}
 
 // local returns the site's server of a shard; ok is false if it has none.
 func (c *coordinator) local(shard uint32) (id protocol.ID, ok bool) {

@@ -28,6 +28,9 @@ type held struct {
 	stage stage
 	at    raft.Position // of its entry
 	stamp clock.Stamp
+	// blind says that commits did not, or need not, take this member's stamp, as it served no reads
+	// for a while: reads of all later snapshots than the transaction's own wait.
+	blind bool
 	heard time.Duration // when its coordinator was heard of last
 	// over is what became of it, as its coordinator has said and the group has not agreed yet.
 	over *outcome
@@ -49,6 +52,24 @@ func (s *server) stampOf(env *protocol.Env[store.Message], p part) clock.Stamp {
 		above = max(above, clock.Stamp(env.Now))
 	}
 	return above + 1
+}
+
+// shownFrom returns the snapshot from which on reads wait for a transaction.
+func (h *held) shownFrom() clock.Stamp {
+	if h.blind {
+		return h.part.At + 1
+	}
+	return h.stamp
+}
+
+// servesAgain has a member that counts as a reader again know nothing of what is on its way.
+func (s *server) servesAgain(env *protocol.Env[store.Message]) {
+	for _, h := range s.all() {
+		if h.stage != tentative {
+			h.blind = true
+			s.putOwn(env, h)
+		}
+	}
 }
 
 // all returns what is held, in order.
@@ -172,7 +193,7 @@ func (s *server) displace(env *protocol.Env[store.Message], h *held) {
 }
 
 func (s *server) putOwn(env *protocol.Env[store.Message], h *held) {
-	env.Put(store.TxnKey(ownPrefix, h.part.ID), ownLayout.Encode(ownWord{h.part, h.at, h.stamp}))
+	env.Put(store.TxnKey(ownPrefix, h.part.ID), ownLayout.Encode(ownWord{h.part, h.at, h.stamp, h.blind}))
 }
 
 // say gives a transaction's coordinator this member's word, once nobody sees what had to give way.
@@ -244,7 +265,7 @@ func (s *server) applied(env *protocol.Env[store.Message], at raft.Position) {
 func (s *server) loadOwn(env *protocol.Env[store.Message]) {
 	for _, b := range env.Scan([]byte(ownPrefix), []byte(ownPrefix[:len(ownPrefix)-1]+"0")) {
 		o := read(ownLayout, b)
-		h := &held{part: o.part, stage: inLog, at: o.at, stamp: o.stamp}
+		h := &held{part: o.part, stage: inLog, at: o.at, stamp: o.stamp, blind: o.blind}
 		s.add(env, h)
 		s.logged = append(s.logged, h)
 	}

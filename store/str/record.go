@@ -197,6 +197,7 @@ var (
 		partFields(c, &o.part)
 		positionFields(c, &o.at)
 		wirefmt.Uint(c, &o.stamp)
+		wirefmt.Bool(c, &o.blind)
 	})
 )
 
@@ -205,6 +206,7 @@ type ownWord struct {
 	part  part
 	at    raft.Position
 	stamp clock.Stamp
+	blind bool
 }
 
 // ownPrefix is before what a member has beside its group's state.

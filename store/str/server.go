@@ -33,10 +33,12 @@ type server struct {
 	logged []*held
 	waits  waits
 	asked  map[raft.Position]question // commands that were proposed and are not answered
-	// proposed are the transactions that this leader has proposed to end.
-	proposed map[store.TxnID]bool
-	raised   time.Duration // when the leader was asked for a ceiling last
-	opened   map[store.TxnID]time.Duration
+	// proposed are the transactions that this leader has proposed to end, and fenced those that it has
+	// proposed to refuse unless they are prepared.
+	proposed, fenced map[store.TxnID]bool
+	horizon          clock.Stamp   // the latest that it has proposed
+	raised           time.Duration // when the leader was asked for a ceiling last
+	opened           map[store.TxnID]time.Duration
 }
 
 // question is a command that a coordinator has asked for.
@@ -75,13 +77,12 @@ func newServer(cfg store.Config, mode variant) (*server, error) {
 	}
 	s := &server{cfg: cfg, place: p, self: uint32(p.Index), mode: mode, held: map[store.TxnID]*held{},
 		byKey: map[store.Key][]*held{}, waits: newWaits(), asked: map[raft.Position]question{},
-		proposed: map[store.TxnID]bool{}, opened: map[store.TxnID]time.Duration{},
+		proposed: map[store.TxnID]bool{}, fenced: map[store.TxnID]bool{}, opened: map[store.TxnID]time.Duration{},
 		state: newGroup(cfg.Applied, mode.remembers())}
 	s.group, err = kit.NewMember(cfg, p, kit.MemberConfig{
 		Machine: s.state, Prefix: groupPrefix, LogEntries: mode.logEntries,
 		Message: func(g kit.Grouped) store.Message { return grouped{g, uint32(p.Index)} },
-		Hooks: raft.Hooks[store.Message]{Stored: s.stored, Committed: s.committed, Current: s.current,
-			Follows: s.follows},
+		Hooks:   raft.Hooks[store.Message]{Stored: s.stored, Committed: s.committed, Follows: s.follows},
 	})
 	return s, err
 }
@@ -214,11 +215,16 @@ func (s *server) propose(env *protocol.Env[store.Message], command store.Message
 	if at, ok = s.group.Propose(env, b); !ok {
 		return at, false
 	}
-	if d, is := command.(decide); is {
-		s.proposed[d.ID] = true
-		if h := s.held[d.ID]; h != nil {
+	switch m := command.(type) {
+	case decide:
+		s.proposed[m.ID] = true
+		if h := s.held[m.ID]; h != nil {
 			s.touch(h)
 		}
+	case fence:
+		s.fenced[m.ID] = true
+	case ceil:
+		s.horizon = max(s.horizon, m.Horizon)
 	}
 	return at, true
 }
@@ -236,11 +242,15 @@ func (s *server) committed(env *protocol.Env[store.Message], at raft.Position, c
 		s.noted = max(s.noted, m.Read)
 		s.isOver(env, m.ID, r)
 	case fence:
+		delete(s.fenced, m.ID)
 		s.isOver(env, m.ID, r)
 	case ceil:
 		s.reads.Recorded(s.state.values.Ceiling(s.group.State(env)))
 		s.tryReads(env)
 	case reader:
+		if m.Serves && m.Server == s.cfg.ID {
+			s.servesAgain(env)
+		}
 		s.waits.touchAll()
 	}
 	s.applied(env, at)
@@ -273,13 +283,6 @@ func (s *server) mayReplace(env *protocol.Env[store.Message], m store.Replace) b
 	return true
 }
 
-// current begins to serve: everything that earlier leaders have had agreed is applied.
-func (s *server) current(*protocol.Env[store.Message], uint64) {
-	s.reads.Failed()
-	clear(s.proposed)
-	clear(s.opened)
-}
-
 // follows sends those who have asked elsewhere: what was proposed may be carried out or not, and
 // who leads now answers nobody who has not asked it.
 func (s *server) follows(env *protocol.Env[store.Message]) {
@@ -294,6 +297,9 @@ func (s *server) follows(env *protocol.Env[store.Message]) {
 	}
 	clear(s.asked)
 	clear(s.proposed)
+	clear(s.fenced)
+	clear(s.opened)
+	s.horizon = 0
 	s.reads.Failed()
 }
 

@@ -72,6 +72,9 @@ func (c *coordinator) onDeclare(env *protocol.Env[store.Message], from protocol.
 	}
 	t := c.txns[m.ID]
 	if t == nil {
+		if _, ended := c.past.of[m.ID]; ended {
+			return // this comes late
+		}
 		switch {
 		case m.Step != 1 || m.At != 0 || clock.Stamp(m.NotBefore) > clock.Stamp(env.Now+c.cfg.MaxAhead):
 			env.Send(from, store.DeclareReply{ID: m.ID, Step: m.Step})
@@ -292,15 +295,13 @@ func (c *coordinator) onCommit(env *protocol.Env[store.Message], from protocol.I
 	case t != nil && t.stage != running:
 		t.addClient(from)
 		return
-	case t != nil:
-	case m.Recover || len(m.Txn.Reads) > 0:
-		c.askWhatBecame(env, from, m.Txn)
+	case t == nil: // each one begins by a declaration
+		if d, ok := c.past.of[m.Txn.ID]; ok {
+			env.Send(from, d)
+		} else {
+			c.askWhatBecame(env, from, m.Txn)
+		}
 		return
-	case len(c.txns) >= c.cfg.MaxTxns:
-		env.Send(from, store.Busy{ID: m.Txn.ID})
-		return
-	default: // it has read nothing
-		t = c.begin(env, m.Txn.ID, from, 0)
 	}
 	t.heard = env.Now
 	t.addClient(from)
@@ -342,6 +343,27 @@ func (c *coordinator) end(env *protocol.Env[store.Message], t *txn) {
 	t.stage = over
 	delete(c.txns, t.id)
 	env.Stop(txnTimer{t.id})
+	c.past.add(t)
+}
+
+// past is how the latest transactions have ended, so that none begins a second time.
+type past struct {
+	of    map[store.TxnID]store.Decided
+	order []store.TxnID
+}
+
+// pastTxns is how many a coordinator remembers.
+const pastTxns = 10_000
+
+func (p *past) add(t *txn) {
+	d := store.Decided{ID: t.id, Verdict: store.Aborted}
+	if t.decided != nil {
+		d = *t.decided
+	}
+	if p.of[t.id], p.order = d, append(p.order, t.id); len(p.order) > pastTxns {
+		delete(p.of, p.order[0])
+		p.order = p.order[1:]
+	}
 }
 
 // look gives up a transaction whose client is silent, and asks again for what is missing.
