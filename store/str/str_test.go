@@ -48,3 +48,22 @@ func TestConformance(t *testing.T) {
 		t.Run(m.name, func(t *testing.T) { storetest.Conformance(t, subject(m), 500) })
 	}
 }
+
+func TestPrograms(t *testing.T) {
+	for _, m := range modes() {
+		t.Run(m.name, func(t *testing.T) { storetest.Programs(t, subject(m), 40) })
+	}
+}
+
+func TestCrashInEachWrite(t *testing.T) {
+	for _, m := range modes() {
+		t.Run(m.name, func(t *testing.T) { storetest.CrashInEachWrite(t, subject(m)) })
+	}
+}
+
+// TestDay has servers that remember few transactions.
+func TestDay(t *testing.T) {
+	m := modes()[0]
+	m.ends = 100
+	storetest.Day(t, subject(m))
+}

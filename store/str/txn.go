@@ -343,29 +343,35 @@ func (c *coordinator) end(env *protocol.Env[store.Message], t *txn) {
 	t.stage = over
 	delete(c.txns, t.id)
 	env.Stop(txnTimer{t.id})
-	c.past.add(t)
+	c.past.add(t, env.Now, env.Now-pastTrips*c.cfg.RoundTrip)
 }
 
 // past is how the latest transactions have ended, so that none begins a second time.
 type past struct {
 	of    map[store.TxnID]store.Decided
-	order []store.TxnID
+	order []pastTxn // the first one ended first
 }
 
-// pastTxns is how many a coordinator remembers.
-const pastTxns = 10_000
+type pastTxn struct {
+	id store.TxnID
+	at time.Duration
+}
 
-func (p *past) add(t *txn) {
+// pastTrips is for how many round trips a coordinator remembers how a transaction has ended.
+const pastTrips = 20
+
+// add remembers a transaction, and forgets those that have ended before a time.
+func (p *past) add(t *txn, now, since time.Duration) {
 	d := store.Decided{ID: t.id, Verdict: store.Aborted}
 	if t.decided != nil {
 		d = *t.decided
 	}
-	if p.of[t.id], p.order = d, append(p.order, t.id); len(p.order) > pastTxns {
-		delete(p.of, p.order[0])
+	p.of[t.id], p.order = d, append(p.order, pastTxn{t.id, now})
+	for p.order[0].at < since {
+		delete(p.of, p.order[0].id)
 		p.order = p.order[1:]
 	}
 }
-
 // look gives up a transaction whose client is silent, and asks again for what is missing.
 func (c *coordinator) look(env *protocol.Env[store.Message], t *txn) {
 	env.After(lookTrips*c.cfg.RoundTrip, txnTimer{t.id})
