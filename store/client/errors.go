@@ -216,6 +216,19 @@ func (t *txn) unread(ctx context.Context, a *attempt, err error) error {
 	return err
 }
 
+// EndedError says that the sites have ended an attempt while it was reading: something that its
+// snapshot shows has not been committed, say. The transaction is tried again; a program sees it only
+// as what a read of an attempt that is over returns.
+type EndedError struct {
+	Key    store.Key    // that was read
+	Reason store.Reason // NoReason: the site did not say
+}
+
+// Error implements error.
+func (e *EndedError) Error() string {
+	return fmt.Sprintf("client: read %.40q: the attempt is over, and the transaction is tried again (%v)", e.Key, e.Reason)
+}
+
 // plainEnd is an error of the engine's whose context ended, without its words, which name calls and
 // are of no use to who reads keys.
 type plainEnd struct{ error }
@@ -233,7 +246,8 @@ func (e plainEnd) Unwrap() error { return e.error }
 
 // isTyped reports whether an error of a read says what was waited for.
 func isTyped(err error) bool {
-	return errors.As(err, new(*UnavailableError)) || errors.As(err, new(*RejectedError))
+	return errors.As(err, new(*UnavailableError)) || errors.As(err, new(*RejectedError)) ||
+		errors.As(err, new(*EndedError))
 }
 
 // waiting returns the keys that are asked for and not answered, in order.

@@ -24,6 +24,11 @@ const (
 	// all of it, but perhaps not the latest, or what the same client has just written. Those that
 	// write are as strict as the protocol has them. With Carousel this does not depend on clocks.
 	Serializable
+	// Snapshot transactions read what was committed before they began, all of it as of one time, and
+	// what the same session has committed before; of two that write the same key and overlap only one
+	// commits. Two that read what the other one writes may both commit, which no serial order
+	// explains: write skew.
+	Snapshot
 )
 
 // Stale is the level of transactions that, if they only read, may see the store as it was so long
@@ -54,7 +59,7 @@ func (l Level) MaxAge() (d time.Duration, ok bool) {
 	return time.Duration(-l), true
 }
 
-func levelNames() []string { return []string{"strict", "serializable"} }
+func levelNames() []string { return []string{"strict", "serializable", "snapshot"} }
 
 // staleName is what the name of a Stale level begins with.
 const staleName = "stale"
@@ -70,7 +75,7 @@ func (l Level) String() string {
 	return fmt.Sprintf("Level(%d)", int64(l))
 }
 
-// ParseLevel returns the level of a name: strict, serializable, or stale with how old what is read
+// ParseLevel returns the level of a name: strict, serializable, snapshot, or stale with how old what is read
 // may be, as in stale(5s).
 func ParseLevel(name string) (Level, error) {
 	for i, n := range levelNames() {
@@ -100,7 +105,7 @@ func (l Level) apply(o *options) {
 	switch {
 	case l == noAge:
 		o.reject("a stale transaction has to say how old what it reads may be, more than 0")
-	case l != Strict && l != Serializable && !stale:
+	case l != Strict && l != Serializable && l != Snapshot && !stale:
 		o.reject(fmt.Sprintf("no level %v", l))
 	case o.level != 0:
 		o.reject("the transaction's level is given twice")
@@ -110,8 +115,11 @@ func (l Level) apply(o *options) {
 
 // LevelOf returns the level that a backend's transactions have unless they ask for another one.
 func LevelOf(b Backend) Level {
-	if b.Promises() == history.StrictSerializable {
+	switch b.Promises() {
+	case history.StrictSerializable:
 		return Strict
+	case history.SnapshotIsolation, history.SessionSnapshotIsolation:
+		return Snapshot
 	}
 	return Serializable
 }

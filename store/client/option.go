@@ -23,8 +23,8 @@ func optionsOf(b Backend, opts []Option) (o options) {
 	for _, x := range opts {
 		x.apply(&o)
 	}
-	if o.level == Strict && LevelOf(b) != Strict {
-		o.reject("it asks to be strict, and the store's protocol promises serializable transactions only")
+	if level := LevelOf(b); (o.level == Strict || o.level == Serializable) && level > o.level {
+		o.reject(fmt.Sprintf("it asks to be %v, and the store's protocol promises %v transactions only", o.level, level))
 	}
 	if _, ok := o.level.MaxAge(); ok && !b.Stales() {
 		o.reject(fmt.Sprintf("it asks to be %v, and the store's protocol has no closed timestamps", o.level))

@@ -8,6 +8,7 @@ import (
 	"github.com/foresay/foresay/store/layered"
 	"github.com/foresay/foresay/store/replicatedcommit"
 	"github.com/foresay/foresay/store/storetest/proof"
+	"github.com/foresay/foresay/store/str"
 	"github.com/foresay/foresay/store/tapir"
 )
 
@@ -22,6 +23,16 @@ func TestConformance(t *testing.T) {
 		proof.Run(t, proof.Subject{Protocol: layered.Protocol(), Test: "./store/client -run TestConformance/layered",
 			Settle: 2 * time.Second, Remembers: true}, 15)
 	})
+	for _, mode := range str.Protocol().Modes {
+		t.Run("str-"+mode, func(t *testing.T) {
+			p, err := str.Protocol().In(mode)
+			if err != nil {
+				t.Fatal(err)
+			}
+			proof.Run(t, proof.Subject{Protocol: p, Test: "./store/client -run TestConformance/str-" + mode,
+				Settle: 2 * time.Second, Remembers: true}, 15)
+		})
+	}
 	for _, mode := range []string{"fast", "direct"} {
 		t.Run("carousel-"+mode, func(t *testing.T) {
 			p, err := carousel.Protocol().In(mode)

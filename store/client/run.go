@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 
 	"github.com/foresay/foresay/driver"
 
@@ -56,12 +57,16 @@ func try[T any](
 ) (out outcome[T], d Decision, err error) {
 	defer a.sites.End()
 	out, err = once(ctx, a, f)
+	var ended *EndedError
 	switch sent := a.validation.wait(); {
 	case sent != nil:
 		return out, *sent, nil
 	case a.watch.failed() && ctx.Err() == nil:
 		return out, Decision{Txn: store.Txn{Priority: a.priority}, Outcome: store.Outcome{Verdict: store.Aborted,
 			Reason: store.StaleRead}}, nil
+	case errors.As(err, &ended):
+		return out, Decision{Txn: store.Txn{Priority: a.priority}, Outcome: store.Outcome{Verdict: store.Aborted,
+			Reason: ended.Reason}}, nil
 	case err != nil:
 		return out, d, err
 	}

@@ -19,6 +19,7 @@ type attempt struct {
 	begun *declaration           // nil: nothing is prepared, or read at one time
 	early map[store.Key]*reading // reads that are under way from the beginning
 	stale *snapshot              // nil: it sees what there is
+	steps *steps                 // nil: it reads no snapshot
 
 	mu    sync.Mutex
 	ref   uint64 // of the Declare that has begun what is prepared; zero: nothing is
@@ -46,6 +47,10 @@ type reading struct {
 // Begin implements client.Backend.
 func (c *Conn) Begin(b client.Beginning) client.Attempt {
 	a := &attempt{c: c, b: b, early: map[store.Key]*reading{}}
+	if c.cfg.Protocol.Steps {
+		a.steps = newSteps(c, b.Reads)
+		return a
+	}
 	view := len(b.Writes) == 0
 	if maxAge, ok := b.Level.MaxAge(); ok && view && c.cfg.Protocol.Stale {
 		if a.stale = newSnapshot(c, maxAge); len(b.Reads) == 0 {
@@ -143,6 +148,9 @@ func (a *attempt) Prepare(
 // begunAs returns the Ref by which the node knows what the attempt has begun, zero if that is
 // nothing.
 func (a *attempt) begunAs() uint64 {
+	if a.steps != nil {
+		return a.steps.begun()
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.ref == 0 && a.begun != nil {
@@ -163,6 +171,9 @@ func (a *attempt) ReadNearest(ctx context.Context, key store.Key) (client.Answer
 
 // read returns what was declared and has come, or is on its way; else it asks.
 func (a *attempt) read(ctx context.Context, get store.Get, first func(client.Answer)) (client.Answer, error) {
+	if a.steps != nil {
+		return a.steps.get(ctx, get.Key)
+	}
 	if a.stale != nil {
 		if answer, ok, err := a.readStale(ctx, get.Key); ok || err != nil {
 			return answer, err
@@ -276,6 +287,9 @@ func (a *attempt) viewed(s client.Submission) bool {
 // Stale implements client.Attempt: the sites validate the reads as those of a transaction that
 // writes nothing.
 func (a *attempt) Stale(ctx context.Context, reads []store.Read) bool {
+	if a.steps != nil {
+		return false // they are a snapshot
+	}
 	if a.stale != nil && a.stale.has(reads) {
 		return false // they go together, and may be old
 	}
@@ -288,6 +302,9 @@ func (a *attempt) End() {
 	a.mu.Lock()
 	a.ended = true
 	a.mu.Unlock()
+	if a.steps != nil {
+		a.steps.end()
+	}
 	// Of one that was submitted the node knows better.
 	if ref := a.begunAs(); ref != 0 {
 		a.c.deliver(store.Abandon{Ref: ref})

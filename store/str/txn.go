@@ -372,6 +372,7 @@ func (p *past) add(t *txn, now, since time.Duration) {
 		p.order = p.order[1:]
 	}
 }
+
 // look gives up a transaction whose client is silent, and asks again for what is missing.
 func (c *coordinator) look(env *protocol.Env[store.Message], t *txn) {
 	env.After(lookTrips*c.cfg.RoundTrip, txnTimer{t.id})

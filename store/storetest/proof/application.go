@@ -14,22 +14,24 @@ import (
 
 // A txn is a transaction as its application saw it.
 type txn struct {
-	n, application int
-	begin, end     time.Duration
-	verdict        store.Verdict // what the client said
-	run            *result       // nil if there is no result
-	watch          *watch
-	nested         bool // in a task of the application
-	relaxed        bool // it asks to be serializable, and no more
+	n, session int
+	begin, end time.Duration
+	verdict    store.Verdict // what the client said
+	run        *result       // nil if there is no result
+	watch      *watch
+	nested     bool // in a task of the application
+	relaxed    bool // it asks to be serializable, and no more
 }
 
 // An application makes one transaction after the other.
 type application struct {
-	w    *world
-	n    int
-	site int
-	mode client.Mode
-	rand *rand.Rand
+	w *world
+	n int
+	// links is how many it has had: each is a session.
+	links int
+	site  int
+	mode  client.Mode
+	rand  *rand.Rand
 	// attempts bounds how often a transaction is tried. 0: until its context ends.
 	attempts int
 }
@@ -53,14 +55,14 @@ func (a *application) drive(ctx context.Context) {
 
 // transact makes a transaction and notes how it ended.
 func (a *application) transact(ctx context.Context, l *link) {
-	t := a.w.newTxn(a.n, l.watch)
+	t := a.w.newTxn(l.session, l.watch)
 	limit := time.Minute
 	if a.rand.IntN(4) == 0 {
 		limit = time.Duration(5+a.rand.IntN(200)) * time.Millisecond
 	}
 	ctx, cancel := context.WithTimeout(forTxn(ctx, t.n, t.n), limit)
 	defer cancel()
-	p := newPlot(t.n, a.rand, a.w.sc.Protocol.Stale)
+	p := newPlot(t.n, a.rand, a.w.sc.Protocol)
 	t.relaxed = p.relaxed
 	err := a.run(ctx, l, p, t)
 	a.w.note(t, err)
@@ -92,11 +94,11 @@ func (a *application) nest(ctx context.Context, l *link) {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(20+a.rand.IntN(2000))*time.Millisecond)
 	defer cancel()
 	// To the history the second one is another client's, as both end when the task does.
-	txns := []*txn{a.w.newTxn(a.n, l.watch), a.w.newTxn(1000+a.n, l.watch)}
+	txns := []*txn{a.w.newTxn(l.session, l.watch), a.w.newTxn(1_000_000+l.session, l.watch)}
 	var plots []plot
 	for _, t := range txns {
 		t.nested = true
-		p := newPlot(t.n, a.rand, a.w.sc.Protocol.Stale)
+		p := newPlot(t.n, a.rand, a.w.sc.Protocol)
 		p.panics = false
 		t.relaxed = p.relaxed
 		plots = append(plots, p)

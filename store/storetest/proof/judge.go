@@ -81,7 +81,7 @@ func (w *world) resolve(l *link) error {
 
 // readAll reads all keys in a transaction that has to commit.
 func (w *world) readAll(ctx context.Context, d *application, l *link) error {
-	t := w.newTxn(d.n, l.watch)
+	t := w.newTxn(l.session, l.watch)
 	p := plot{n: t.n}
 	for k := range keys {
 		p.steps = append(p.steps, step{kind: stepGet, key: k})
@@ -155,7 +155,7 @@ func (w *world) checkHistory() error {
 	for _, t := range w.txns {
 		calls := t.watch.attempts(t.n)
 		for i, c := range calls {
-			x := history.Txn{ID: history.TxnID(100*t.n + i), Client: history.Client(t.application), Begin: t.begin, End: t.end,
+			x := history.Txn{ID: history.TxnID(100*t.n + i), Client: history.Client(t.session), Begin: t.begin, End: t.end,
 				Outcome: history.Returned}
 			switch v := c.decision.Outcome.Verdict; {
 			case c.decision.Txn.ID.IsZero() && v != store.Committed:

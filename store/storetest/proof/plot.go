@@ -67,7 +67,7 @@ type plot struct {
 	hint    []client.Option // what it declares, and asks for
 }
 
-func newPlot(n int, r *rand.Rand, stale bool) plot {
+func newPlot(n int, r *rand.Rand, protocol store.Protocol) plot {
 	p := plot{n: n}
 	readOnly := r.IntN(4) == 0
 	for range 1 + r.IntN(4) {
@@ -86,7 +86,9 @@ func newPlot(n int, r *rand.Rand, stale bool) plot {
 	p.hint = p.declare(r)
 	p.relaxed = r.IntN(4) == 0
 	switch {
-	case p.relaxed && stale && n%2 == 0:
+	case p.relaxed && protocol.Steps:
+		p.hint = append(p.hint, client.Snapshot)
+	case p.relaxed && protocol.Stale && n%2 == 0:
 		p.hint = append(p.hint, client.Stale(time.Duration(1+n%40)*roundTrip/4))
 	case p.relaxed:
 		p.hint = append(p.hint, client.Serializable)

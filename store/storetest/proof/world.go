@@ -86,14 +86,14 @@ type life struct {
 // link is a client with its connection.
 type link struct {
 	place   wan.Site
+	session int
 	conn    *front.Conn
 	watch   *watch
 	client  *client.Client
 	crashed atomic.Bool
-	once    sync.Once
 }
 
-func (l *link) close() { l.once.Do(l.conn.Close) }
+func (l *link) close() { l.conn.Close() }
 
 func (w *world) clientPlace(site int) wan.Site {
 	return wan.Site("client-" + w.topology.Sites[site].Name)
@@ -328,7 +328,8 @@ func (w *world) seed() uint64 {
 
 // link connects a client.
 func (w *world) link(d *application) *link {
-	l := &link{place: w.clientPlace(d.site)}
+	l := &link{place: w.clientPlace(d.site), session: 100*d.n + d.links}
+	d.links++
 	cfg := front.Config{Protocol: w.sc.Protocol, Topology: w.topology, Insecure: true,
 		Dial: w.net.DialContext(l.place), RoundTrip: roundTrip, Seed: w.seed()}
 	if w.sc.faults.Has(sim.Skew) {
@@ -352,10 +353,10 @@ func (w *world) link(d *application) *link {
 }
 
 // newTxn begins a transaction of an application.
-func (w *world) newTxn(application int, on *watch) *txn {
+func (w *world) newTxn(session int, on *watch) *txn {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	t := &txn{n: len(w.txns) + 1, application: application, begin: w.now(), watch: on}
+	t := &txn{n: len(w.txns) + 1, session: session, begin: w.now(), watch: on}
 	w.txns = append(w.txns, t)
 	return t
 }
