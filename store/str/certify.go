@@ -33,7 +33,7 @@ func (s *server) judge(env *protocol.Env[store.Message], t wanted) (why store.Re
 			return store.StaleWrite, false
 		}
 		for _, h := range s.byKey[key] {
-			if h.part.ID == t.id || h.gaveWay && t.log {
+			if h.part.ID == t.id || t.log && h.gaveWay && h.stage == tentative {
 				continue
 			}
 			why, wait := s.meets(t, h)
@@ -157,7 +157,7 @@ func (s *server) tryPrepare(env *protocol.Env[store.Message], from protocol.ID, 
 	case waits || !settled || s.fenced[p.ID] || s.proposed[p.ID]:
 		env.Send(from, elsewhere{Ref: ref})
 	default:
-		p.Readers = s.state.readersOf(members)
+		p.Readers, p.Floor = s.state.readersOf(members), s.state.books.floor
 		s.askGroup(env, q, prepare{p})
 	}
 }

@@ -18,7 +18,7 @@ func aPart() part {
 	id := store.TxnID{Time: 1 << 42, Client: 7}
 	return part{ID: id, At: 300, Local: 301, Writes: []store.Write{{Key: "k", Bytes: []byte("x")}}, Shards: []uint32{0, 1},
 		Origin: 9, Over: []store.TxnID{{Time: 5, Client: 6}}, On: []dependency{{store.TxnID{Time: 5, Client: 6}, 1}},
-		Sure: []sureWord{{11, 301}}, Readers: []protocol.ID{11, 21}}
+		Sure: []sureWord{{11, 301}}, Readers: []protocol.ID{11, 21}, Floor: 299}
 }
 
 // messages are of all kinds of the protocol's own that are encoded.

@@ -26,8 +26,10 @@ type part struct {
 	On   []dependency
 	// Sure are the words of the servers of its coordinator's site, of all shards.
 	Sure []sureWord
-	// Readers are those who served reads at this shard when its leader certified it.
+	// Readers are those who served reads at this shard when its leader certified it, and Floor is up to
+	// which snapshot others may have, who do not any more.
 	Readers []protocol.ID
+	Floor   clock.Stamp
 }
 
 // A dependency is a transaction that was not final when another one was committed locally on top
@@ -144,6 +146,7 @@ func partFields(c *wirefmt.Coder, m *part) {
 		wirefmt.Uint(c, &w.Stamp)
 	})
 	serversFields(c, &m.Readers)
+	wirefmt.Uint(c, &m.Floor)
 }
 
 // The keys of a shard's state. Those of transactions end with the transaction, those of the order

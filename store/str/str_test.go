@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { os.Exit(heap.RunTests(m)) }
 func subject(mode variant) storetest.Subject {
 	mode.logEntries = 8
 	return storetest.Subject{
-		Protocol: protocolOf(mode), Package: "./store/str", Settle: 2 * time.Second,
+		Protocol: protocolOf(mode), Package: "./store/str", Settle: 5 * time.Second,
 		Values: func(n protocol.Node[store.Message], keys protocol.Keys) iter.Seq2[store.Key, store.Value] {
 			s := n.(*server)
 			page := s.state.values.Copy(s.group.StateIn(keys), nil, math.MaxInt)
