@@ -187,7 +187,7 @@ func (m DeclareRequest) Validate() error {
 		return errors.New("store: a transaction without an ID")
 	case len(m.Reads)+len(m.Writes) == 0:
 		return errors.New("store: a declaration without a key")
-	case m.MaxAge < 0 || m.MaxAge == 0 && (m.At > 0 || m.NotBefore > 0 && m.Step == 0):
+	case m.MaxAge < 0 || m.MaxAge == 0 && m.NotBefore+m.At > 0 && m.Step == 0:
 		return fmt.Errorf("store: a declaration of what may be %v old, not before %d, at %d", m.MaxAge, m.NotBefore, m.At)
 	case m.Step > MaxAccesses:
 		return fmt.Errorf("store: step %d of a declaration (the limit is %d)", m.Step, MaxAccesses)

@@ -40,9 +40,12 @@ func (c *Conn) askFor(
 		return w, 0
 	}
 	ref, _ = c.waiting.Add(func(m store.Message) { c.took(w, m) }) // it has no bound, and is closed later
-	w.request.ref = ref
+	m := msg(ref)
+	_, submits := m.(store.Submit)
+	_, queries := m.(store.Query)
+	w.request.ref, w.request.ends = ref, submits || queries
 	c.mu.Unlock()
-	c.deliver(asked{msg(ref), w.request})
+	c.deliver(asked{m, w.request})
 	return w, ref
 }
 

@@ -109,6 +109,7 @@ func (s *server) onCertify(env *protocol.Env[store.Message], from protocol.ID, m
 		}
 		h := &held{part: p, stamp: s.stampOf(env, p)}
 		s.add(env, h)
+		s.putOwn(env, h) // whoever has this word takes it for one that does not change
 		out.Stamp = h.stamp
 	}
 	env.Send(from, out)

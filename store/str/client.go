@@ -33,6 +33,7 @@ type opened struct {
 	ref   uint64
 	site  int
 	steps []*wanting
+	at    uint64        // its snapshot; 0: it is not known
 	get   bool          // it is a Get
 	then  *store.Submit // is sent once it has begun; nil: nothing
 }
@@ -158,6 +159,11 @@ func (c *client) forgetEarly(env *protocol.Env[store.Message], ref uint64) {
 				env.Send(protocol.App, store.Declared{Ref: ref})
 				return true
 			}
+		case store.Submit:
+			if m.Ref == ref {
+				env.Send(protocol.App, c.unsent(env, m, store.NoReason))
+				return true
+			}
 		case store.Get:
 			return m.Ref == ref
 		}
@@ -216,7 +222,8 @@ func (c *client) newID(env *protocol.Env[store.Message]) store.TxnID {
 
 // step has a transaction read further keys.
 func (c *client) step(env *protocol.Env[store.Message], id store.TxnID, o *opened, ref uint64, reads []store.Key) {
-	s := &wanting{ref: ref, ask: store.DeclareRequest{ID: id, Reads: reads, Step: uint32(len(o.steps) + 1)}}
+	s := &wanting{ref: ref, ask: store.DeclareRequest{ID: id, Reads: reads, Step: uint32(len(o.steps) + 1),
+		At: o.at}}
 	if len(o.steps) == 0 {
 		s.ask.NotBefore = c.seen
 	}
@@ -251,7 +258,9 @@ func (c *client) beat(env *protocol.Env[store.Message], id store.TxnID, o *opene
 		env.After(c.cfg.RoundTrip, beatTimer{id})
 		return
 	}
-	env.Send(c.cfg.Layout.Coordinator(o.site, id), o.steps[0].ask)
+	here := o.steps[0].ask
+	here.At = o.at
+	env.Send(c.cfg.Layout.Coordinator(o.site, id), here)
 	env.After(beatTrips*c.cfg.RoundTrip, beatTimer{id})
 }
 
@@ -268,7 +277,11 @@ func (c *client) onReply(env *protocol.Env[store.Message], m store.DeclareReply)
 		}
 		return
 	}
-	s.answered = true
+	if o.at != 0 && m.At != o.at { // its coordinator has begun it anew
+		c.abandon(env, m.ID)
+		return
+	}
+	s.answered, o.at = true, m.At
 	c.seen = max(c.seen, m.At)
 	switch {
 	case o.then != nil:
@@ -292,11 +305,16 @@ func (c *client) submit(env *protocol.Env[store.Message], m store.Submit) {
 	case len(m.Reads)+len(m.Writes) == 0 || store.ValidAccesses(m.Reads, m.Writes) != nil:
 		c.AddSubmitAs(env, m, c.newID(env), new(submit)) // which answers it
 	case len(m.Reads) > 0: // what it has read is of no snapshot that is known
-		env.Send(protocol.App, store.Done{Ref: m.Ref, Txn: store.Txn{ID: c.newID(env), Priority: m.Priority, Reads: m.Reads,
-			Writes: m.Writes}, Outcome: store.Outcome{Verdict: store.Aborted, Reason: store.StaleRead}, Site: store.NoSite})
+		env.Send(protocol.App, c.unsent(env, m, store.StaleRead))
 	default:
 		c.begin(env, &opened{ref: m.Ref, then: &m}, []store.Key{m.Writes[0].Key})
 	}
+}
+
+// unsent is the end of a transaction that was not sent to anybody, and will not be.
+func (c *client) unsent(env *protocol.Env[store.Message], m store.Submit, why store.Reason) store.Done {
+	return store.Done{Ref: m.Ref, Txn: store.Txn{ID: c.newID(env), Priority: m.Priority, Reads: m.Reads, Writes: m.Writes},
+		Outcome: store.Outcome{Verdict: store.Aborted, Reason: why}, Site: store.NoSite}
 }
 
 // commit has the coordinator at which a transaction has begun commit it.
@@ -332,8 +350,7 @@ func (c *client) close(env *protocol.Env[store.Message], id store.TxnID) {
 		case o.get:
 			env.Send(protocol.App, store.Got{Ref: s.ref})
 		case o.then != nil:
-			env.Send(protocol.App, store.Done{Ref: o.ref, Txn: store.Txn{ID: id, Priority: o.then.Priority,
-				Writes: o.then.Writes}, Outcome: store.Outcome{Verdict: store.Aborted, Reason: store.Overloaded}, Site: store.NoSite})
+			env.Send(protocol.App, c.unsent(env, *o.then, store.Overloaded))
 		default:
 			env.Send(protocol.App, store.Declared{Ref: s.ref})
 		}

@@ -342,18 +342,13 @@ func (c *coordinator) askWords(env *protocol.Env[store.Message], id store.TxnID,
 	}
 	all := c.cfg.Layout.ServersOf(int(shard))
 	missing := w.missing(all)
-	for _, to := range missing {
-		env.Send(to, wordWanted{Shard: shard, ID: id})
-	}
-	if w.leader == nil {
-		return
-	}
 	for _, to := range all {
 		m := wordWanted{Shard: shard, ID: id}
-		if tells {
+		if tells && w.leader != nil {
 			m.Missing = w.missing(w.leader.Serving)
 		}
-		if !slices.Contains(missing, to) {
+		// One of those whose words are there leads, and may know more by now.
+		if w.leader == nil || tells || slices.Contains(missing, to) {
 			env.Send(to, m)
 		}
 	}

@@ -117,9 +117,7 @@ func (s *server) unlist(h *held) {
 func (s *server) drop(env *protocol.Env[store.Message], h *held) {
 	delete(s.held, h.part.ID)
 	s.unlist(h)
-	if h.stage != tentative {
-		env.Delete(store.TxnKey(ownPrefix, h.part.ID))
-	}
+	env.Delete(store.TxnKey(ownPrefix, h.part.ID))
 	s.touch(h)
 	s.unseen(env, h.part.ID)
 }
@@ -261,13 +259,18 @@ func (s *server) applied(env *protocol.Env[store.Message], at raft.Position) {
 	}
 }
 
-// loadOwn takes over the words that this member has given and that are on its disk.
+// loadOwn takes over the words that this member has given, to coordinators of its site before others,
+// and that are on its disk.
 func (s *server) loadOwn(env *protocol.Env[store.Message]) {
 	for _, b := range env.Scan([]byte(ownPrefix), []byte(ownPrefix[:len(ownPrefix)-1]+"0")) {
 		o := read(ownLayout, b)
-		h := &held{part: o.part, stage: inLog, at: o.at, stamp: o.stamp, blind: o.blind}
-		s.add(env, h)
-		s.logged = append(s.logged, h)
+		h := &held{part: o.part, at: o.at, stamp: o.stamp, blind: o.blind}
+		if s.add(env, h); h.at.Index > 0 {
+			h.stage, s.logged = inLog, append(s.logged, h)
+		}
+	}
+	for _, h := range s.logged {
+		s.displace(env, h)
 	}
 	slices.SortFunc(s.logged, func(a, b *held) int { return int(a.at.Index) - int(b.at.Index) })
 }

@@ -85,7 +85,7 @@ func (c *coordinator) onDeclare(env *protocol.Env[store.Message], from protocol.
 		}
 		t = c.begin(env, m.ID, from, clock.Stamp(m.NotBefore))
 	}
-	if t.client != from {
+	if t.client != from || m.At > 0 && clock.Stamp(m.At) != t.at {
 		return
 	}
 	t.heard = env.Now

@@ -83,7 +83,8 @@ func Run(t *testing.T, subject Subject, all int) {
 				})
 			}
 			t.Logf("%+v", total)
-			if n := seeds / shards; total.committed < 5*n || total.unknown < n/10 || total.guesses == total.right && n >= 10 {
+			if n := seeds / shards; total.committed < 5*n || total.unknown < n/10 ||
+				total.guesses == total.right && n >= 10 && !subject.Protocol.Steps {
 				t.Errorf("%d seeds have shown too little", n)
 			}
 		})
