@@ -51,6 +51,7 @@ type attempt struct {
 	watch      *watch         // nil: in a task
 	reads      *reads
 	sites      Attempt
+	snapshot   string    // what tells its calls from those in other snapshots; in a task
 	prepares   *prepares // nil: its reads are not predicated
 	// unpredictable are keys that the predictor is not asked for.
 	unpredictable map[store.Key]bool
@@ -151,7 +152,8 @@ func (t *txn) begin(ctx context.Context) *attempt {
 		// get here, and would be in the way of the same keys.
 		b.Reads, b.Writes = t.options.reads, t.options.writes
 	}
-	a.sites = t.client.cfg.Backend.Begin(b)
+	at := t.client.performBegin(ctx, b)
+	a.sites, a.snapshot = at.sites, at.name
 	a.trace = t.tracer.begin(a.number, b)
 	if a.mode == Predicated {
 		a.validation = newValidation(a, t.seeds)

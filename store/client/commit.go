@@ -19,7 +19,7 @@ func (a *attempt) performCommit(ctx context.Context, reads []store.Read, writes 
 		return a.sites.Commit(ctx, Submission{Reads: reads, Writes: writes})
 	}
 	v, err := driver.Perform(ctx, &driver.Operation{
-		CallSite: a.client.commit, Conn: a.client.name, Identity: identity(a.priority, reads, writes),
+		CallSite: a.client.commit, Conn: a.client.name, Identity: a.snapshot + identity(a.priority, reads, writes),
 		Transport: &committing{a, reads, writes},
 	})
 	d, ok := v.(Decision)

@@ -201,8 +201,9 @@ func (a *attempt) performRead(ctx context.Context, tx *Tx, key store.Key) (store
 		return answer.Value, err
 	}
 	v, err := driver.Perform(ctx, &driver.Operation{
-		CallSite: c.read, Conn: c.name, Identity: string(key), Request: string(key), CanSpeculate: true,
-		Transport: &reading{a, tx, key},
+		CallSite: c.read, Conn: c.name, Identity: a.snapshot + string(key), Request: string(key),
+		CanSpeculate: true,
+		Transport:    &reading{a, tx, key},
 	})
 	if err != nil {
 		if ctx.Err() != nil && !isTyped(err) {

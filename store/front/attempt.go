@@ -2,6 +2,7 @@ package front
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 
@@ -258,9 +259,25 @@ func (a *attempt) Commit(ctx context.Context, s client.Submission) client.Decisi
 		}
 		return d
 	}
+	if a.steps != nil && a.steps.begun() == 0 && len(s.Writes) > 0 {
+		// It comes behind what its session has seen, so it begins as others do.
+		if _, err := a.steps.get(ctx, s.Writes[0].Key); err != nil {
+			return a.unbegun(s, err)
+		}
+	}
 	m := store.Submit{Priority: a.b.Priority, Reads: s.Reads, Writes: s.Writes, Hold: s.Hold,
 		Serializable: a.b.Level == client.Serializable, Begun: a.begunAs()}
 	return a.c.commit(ctx, m)
+}
+
+// unbegun is what becomes of a transaction that could not begin: nothing was sent.
+func (a *attempt) unbegun(s client.Submission, err error) client.Decision {
+	why := store.Overloaded
+	if ended, ok := errors.AsType[*client.EndedError](err); ok {
+		why = ended.Reason
+	}
+	return client.Decision{Txn: store.Txn{Priority: a.b.Priority, Reads: s.Reads, Writes: s.Writes},
+		Outcome: store.Outcome{Verdict: store.Aborted, Reason: why, Detail: err.Error()}}
 }
 
 // viewed reports whether a transaction is committed already: it writes nothing, and all that it has

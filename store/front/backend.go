@@ -40,12 +40,9 @@ func (c *Conn) askFor(
 		return w, 0
 	}
 	ref, _ = c.waiting.Add(func(m store.Message) { c.took(w, m) }) // it has no bound, and is closed later
-	m := msg(ref)
-	_, submits := m.(store.Submit)
-	_, queries := m.(store.Query)
-	w.request.ref, w.request.ends = ref, submits || queries
+	w.request.ref = ref
 	c.mu.Unlock()
-	c.deliver(asked{m, w.request})
+	c.deliver(asked{msg(ref), w.request})
 	return w, ref
 }
 

@@ -27,7 +27,6 @@ type request struct {
 	calls []*call
 	wg    sync.WaitGroup // of the calls whose messages may still be sent
 	txn   []byte         // as it is sent to all sites; nil: it has not been encoded
-	ends  bool           // it is for an outcome, which the node tells also if nothing was sent
 }
 
 // encode returns the transaction that all messages of the request are about as it is sent.
@@ -178,7 +177,7 @@ func (c *Conn) abandon(r *request) {
 		return
 	}
 	c.deliver(store.Cancel{Ref: ref}) // which a Get is not answered
-	if r.key.read != 0 && !r.ends {
+	if r.key.read != 0 {
 		c.waiting.Answer(ref, store.Got{Ref: ref})
 	}
 }
