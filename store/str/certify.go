@@ -158,7 +158,7 @@ func (s *server) tryPrepare(env *protocol.Env[store.Message], from protocol.ID, 
 	case waits || !settled || s.fenced[p.ID] || s.proposed[p.ID]:
 		env.Send(from, elsewhere{Ref: ref})
 	default:
-		p.Readers, p.Floor = s.state.readersOf(members), s.state.books.floor
+		p.Readers, p.Floor = s.readers(members), s.state.books.floor
 		s.askGroup(env, q, prepare{p})
 	}
 }

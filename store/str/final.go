@@ -15,8 +15,10 @@ type ending struct {
 	decided *store.Decided // what its clients are told
 	final   clock.Stamp    // of a commit [STR: FC]
 	reason  store.Reason   // of an abort
-	agreed  bool           // its first shard was asked, whose word counts
-	awaited int            // shards that have not carried out the decision
+	// agreed says that its first shard was asked, whose word counts. It was told what was read of the
+	// transaction's writes, so nobody reads them any more before it is final.
+	agreed  bool
+	awaited int // shards that have not carried out the decision
 }
 
 // maybeFinal commits a transaction once all who served reads of its keys have certified it, and all
@@ -52,7 +54,7 @@ func (c *coordinator) decideAt(env *protocol.Env[store.Message], t *txn, shard u
 // carryOut has all shards carry out a decision, but those that have.
 func (c *coordinator) carryOut(env *protocol.Env[store.Message], t *txn, have []uint32) {
 	d := decide{ID: t.id, Commit: t.final > 0, At: t.final, Reason: t.reason, Read: t.read}
-	c.toShards(env, t.shards, func(k uint32) store.Message { return outcome{k, t.id, d.Commit, d.At} })
+	c.toShards(env, t.shards, func(k uint32) store.Message { return outcome{k, t.id, d.Commit, d.At, d.Read} })
 	for _, k := range t.shards {
 		if !slices.Contains(have, k) {
 			t.awaited++

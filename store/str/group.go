@@ -264,8 +264,3 @@ func (g *group) reader(state raft.State, m reader) {
 		b.floor = max(b.floor, g.values.Ceiling(state))
 	}
 }
-
-// readersOf returns those of a group's members that serve reads.
-func (g *group) readersOf(members []protocol.ID) []protocol.ID {
-	return slices.DeleteFunc(slices.Clone(members), func(id protocol.ID) bool { return slices.Contains(g.books.deaf, id) })
-}

@@ -206,7 +206,7 @@ func (s *server) sayTo(env *protocol.Env[store.Message], to protocol.ID, h *held
 	m := word{Shard: s.self, ID: h.part.ID, At: h.at, Stamp: max(h.stamp, h.part.Floor+1), Readers: h.part.Readers}
 	if _, leads := s.group.Leads(); leads {
 		m.Members, _ = s.group.Members()
-		m.Serving, m.Floor = s.state.readersOf(m.Members), s.state.books.floor
+		m.Serving, m.Floor = s.readers(m.Members), s.state.books.floor
 	}
 	env.Send(to, m)
 }
@@ -316,7 +316,7 @@ func (s *server) onWordWanted(env *protocol.Env[store.Message], from protocol.ID
 	}
 	members, _ := s.group.Members()
 	for _, id := range m.Missing {
-		if id != s.cfg.ID && slices.Contains(s.state.readersOf(members), id) {
+		if id != s.cfg.ID && slices.Contains(s.readers(members), id) {
 			s.propose(env, reader{Server: id})
 		}
 	}
@@ -325,6 +325,7 @@ func (s *server) onWordWanted(env *protocol.Env[store.Message], from protocol.ID
 // onOutcome takes a coordinator's word: whoever waits for the transaction need not wait until the
 // group has it on record.
 func (s *server) onOutcome(env *protocol.Env[store.Message], m outcome) {
+	s.noted = max(s.noted, m.Read)
 	h := s.held[m.ID]
 	switch {
 	case h == nil:

@@ -112,6 +112,7 @@ type (
 		ID     store.TxnID
 		Commit bool
 		At     clock.Stamp
+		Read   clock.Stamp // as in decide
 	}
 
 	// raise asks the leader to have its group put a ceiling above a snapshot on record; with Admit, to
@@ -208,6 +209,7 @@ func groupKinds() []wirefmt.Kind[store.Message] {
 			store.VersionFields(c, &m.ID)
 			wirefmt.Bool(c, &m.Commit)
 			wirefmt.Uint(c, &m.At)
+			wirefmt.Uint(c, &m.Read)
 		}),
 		wirefmt.NewKind[store.Message](29, func(c *wirefmt.Coder, m *raise) {
 			wirefmt.Uint32(c, &m.Shard)

@@ -36,9 +36,12 @@ type server struct {
 	// proposed are the transactions that this leader has proposed to end, and fenced those that it has
 	// proposed to refuse unless they are prepared.
 	proposed, fenced map[store.TxnID]bool
-	horizon          clock.Stamp   // the latest that it has proposed
-	raised           time.Duration // when the leader was asked for a ceiling last
-	opened           map[store.TxnID]time.Duration
+	horizon          clock.Stamp // the latest that it has proposed
+	// admitted are those that it has proposed to count as readers: they are, for what is behind that in
+	// the log.
+	admitted map[protocol.ID]bool
+	raised   time.Duration // when the leader was asked for a ceiling last
+	opened   map[store.TxnID]time.Duration
 }
 
 // question is a command that a coordinator has asked for.
@@ -77,7 +80,8 @@ func newServer(cfg store.Config, mode variant) (*server, error) {
 	}
 	s := &server{cfg: cfg, place: p, self: uint32(p.Index), mode: mode, held: map[store.TxnID]*held{},
 		byKey: map[store.Key][]*held{}, waits: newWaits(), asked: map[raft.Position]question{},
-		proposed: map[store.TxnID]bool{}, fenced: map[store.TxnID]bool{}, opened: map[store.TxnID]time.Duration{},
+		proposed: map[store.TxnID]bool{}, fenced: map[store.TxnID]bool{},
+		admitted: map[protocol.ID]bool{}, opened: map[store.TxnID]time.Duration{},
 		state: newGroup(cfg.Applied, mode.remembers())}
 	s.group, err = kit.NewMember(cfg, p, kit.MemberConfig{
 		Machine: s.state, Prefix: groupPrefix, LogEntries: mode.logEntries,
@@ -225,6 +229,10 @@ func (s *server) propose(env *protocol.Env[store.Message], command store.Message
 		s.fenced[m.ID] = true
 	case ceil:
 		s.horizon = max(s.horizon, m.Horizon)
+	case reader:
+		if m.Serves {
+			s.admitted[m.Server] = true
+		}
 	}
 	return at, true
 }
@@ -248,6 +256,9 @@ func (s *server) committed(env *protocol.Env[store.Message], at raft.Position, c
 		s.reads.Recorded(s.state.values.Ceiling(s.group.State(env)))
 		s.tryReads(env)
 	case reader:
+		if m.Serves {
+			delete(s.admitted, m.Server)
+		}
 		if m.Serves && m.Server == s.cfg.ID {
 			s.servesAgain(env)
 		}
@@ -304,6 +315,7 @@ func (s *server) follows(env *protocol.Env[store.Message]) {
 	clear(s.asked)
 	clear(s.proposed)
 	clear(s.fenced)
+	clear(s.admitted)
 	clear(s.opened)
 	s.horizon = 0
 	s.reads.Failed()
@@ -352,6 +364,13 @@ func (s *server) sweep(env *protocol.Env[store.Message]) {
 		}
 	}
 	s.opened = seen
+}
+
+// readers returns those of a group's members that serve reads, as of the end of this leader's log.
+func (s *server) readers(members []protocol.ID) []protocol.ID {
+	return slices.DeleteFunc(slices.Clone(members), func(id protocol.ID) bool {
+		return slices.Contains(s.state.books.deaf, id) && !s.admitted[id]
+	})
 }
 
 // openIDs returns what is prepared, in order.

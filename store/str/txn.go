@@ -120,7 +120,7 @@ func (c *coordinator) begin(env *protocol.Env[store.Message], id store.TxnID, cl
 // read finds out what a transaction's snapshot has under a key.
 func (c *coordinator) read(env *protocol.Env[store.Message], r *reading) {
 	if c.mode.speculates {
-		if by := c.table.seen(r.key, r.t.at); by != nil && r.t.at <= by.bound {
+		if by := c.table.seen(r.key, r.t.at); by != nil && r.t.at <= by.bound && !by.agreed {
 			by.read = max(by.read, r.t.at)
 			r.by = by
 			r.value = by.valueOf(r.key)
@@ -306,6 +306,10 @@ func (c *coordinator) onCommit(env *protocol.Env[store.Message], from protocol.I
 	t.heard = env.Now
 	t.addClient(from)
 	t.commits = true
+	if t.stage == running && !t.gave(m.Txn.Reads) {
+		c.abort(env, t, store.StaleRead)
+		return
+	}
 	if m.Txn.ReadOnly() {
 		c.maybeEndRead(env, t)
 		return
@@ -313,6 +317,23 @@ func (c *coordinator) onCommit(env *protocol.Env[store.Message], from protocol.I
 	c.dropReads(env, t)
 	t.writes = m.Txn.Writes
 	c.certify(env, t)
+}
+
+// gave reports whether the transaction has read all that it stands on here. What it has read before
+// its coordinator was started again is of another snapshot.
+func (t *txn) gave(reads []store.Read) bool {
+	given := map[store.Key]store.Version{}
+	for _, s := range t.steps { //pure:ok a map is filled, and no key is read at two versions
+		for i, key := range s.keys {
+			if s.left == 0 {
+				given[key] = s.values[i].Value.Version
+			}
+		}
+	}
+	return !slices.ContainsFunc(reads, func(r store.Read) bool {
+		v, ok := given[r.Key]
+		return !ok || v != r.Version
+	})
 }
 
 // dropReads gives up reads that nobody waits for any more.
