@@ -54,6 +54,20 @@ func (w Versions) WrittenBy(p store.Protocol, key store.Key, id store.TxnID) boo
 	return false
 }
 
+// WroteAs returns the value of a key under a version, or under another one of the same transaction's:
+// what is not final may be read under an earlier one (Protocol.Stamped). It is empty if there is none.
+func (w Versions) WroteAs(p store.Protocol, key store.Key, read store.Version) string {
+	if text, ok := w[key][read]; ok || !p.Stamped {
+		return text
+	}
+	for v, text := range w[key] {
+		if p.Writer(v) == p.Writer(read) {
+			return text
+		}
+	}
+	return ""
+}
+
 // Shown is a value as it is in histories: of what a transaction writes the version may be its ID.
 func Shown(p store.Protocol, v store.Value) string {
 	switch {

@@ -81,7 +81,7 @@ func (c *client) Start(env *protocol.Env[store.Message], _ []protocol.Record[sto
 func (c *client) Receive(env *protocol.Env[store.Message], from protocol.ID, msg store.Message) {
 	switch m := msg.(type) {
 	case store.Get, store.Declare, store.Submit:
-		if !c.Lost() {
+		if !c.Lost() || c.goesOn(m) {
 			c.take(env, m)
 		} else if c.early = append(c.early, m); len(c.early) == 1 {
 			c.FindHome(env)
@@ -118,6 +118,18 @@ func (c *client) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 	default:
 		c.NearestCalls.Receive(env, from, msg)
 	}
+}
+
+// goesOn reports whether a call is of a transaction that has begun.
+func (c *client) goesOn(msg store.Message) bool {
+	var begun uint64
+	switch m := msg.(type) {
+	case store.Declare:
+		begun = m.Begun
+	case store.Submit:
+		begun = m.Begun
+	}
+	return c.open[c.refs[begun]] != nil
 }
 
 // maxSeen bounds timestamps that are believed.

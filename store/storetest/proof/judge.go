@@ -187,7 +187,7 @@ func (w *world) checkHistory() error {
 func (w *world) reads(t *txn, c commitCall) []history.Access {
 	var all []history.Access
 	for _, r := range c.reads {
-		text := w.versions[r.Key][r.Version]
+		text := w.versions.WroteAs(w.sc.Protocol, r.Key, r.Version)
 		if t.run != nil {
 			if saw, ok := t.run.reads[string(r.Key)]; ok {
 				text = storetest.Shown(w.sc.Protocol, store.Value{Version: r.Version, Present: saw.ok, Bytes: []byte(saw.value)})
