@@ -316,7 +316,7 @@ func (c *client) submit(env *protocol.Env[store.Message], m store.Submit) {
 		c.commit(env, id, c.open[id], m)
 	case len(m.Reads)+len(m.Writes) == 0 || store.ValidAccesses(m.Reads, m.Writes) != nil:
 		c.AddSubmitAs(env, m, c.newID(env), new(submit)) // which answers it
-	case len(m.Reads) > 0: // what it has read is of no snapshot that is known
+	case len(m.Reads) > 0 || m.Begun != 0: // what it has read is of no snapshot that is known
 		env.Send(protocol.App, c.unsent(env, m, store.StaleRead))
 	default:
 		c.begin(env, &opened{ref: m.Ref, then: &m}, []store.Key{m.Writes[0].Key})
