@@ -259,9 +259,9 @@ func (a *attempt) Commit(ctx context.Context, s client.Submission) client.Decisi
 		}
 		return d
 	}
-	if a.steps != nil && a.steps.begun() == 0 && len(s.Writes) > 0 {
-		// It comes behind what its session has seen, so it begins as others do.
-		if _, err := a.steps.get(ctx, s.Writes[0].Key); err != nil {
+	if a.steps != nil && len(s.Writes) > 0 {
+		// Who has read nothing begins as others do, to come behind what the session has seen.
+		if err := a.steps.begin(ctx, s.Writes[0].Key); err != nil {
 			return a.unbegun(s, err)
 		}
 	}

@@ -15,7 +15,8 @@ type steps struct {
 	c *Conn
 
 	mu    sync.Mutex
-	ref   uint64 // of the Declare that has begun the transaction; zero: none has
+	ref   uint64    // of the Declare that has begun the transaction; zero: none has
+	first store.Key // that it has read
 	ended bool
 	known map[store.Key]*step
 }
@@ -49,7 +50,7 @@ func (s *steps) read(keys []store.Key) *step {
 		s.known[k] = x
 	}
 	if s.ref == 0 {
-		s.ref = x.d.ref
+		s.ref, s.first = x.d.ref, keys[0]
 		s.c.begins(s.ref)
 	}
 	return x
@@ -74,6 +75,17 @@ func (s *steps) get(ctx context.Context, key store.Key) (answer client.Answer, e
 	}
 	v := x.d.got.Values[slices.Index(x.keys, key)]
 	return client.Answer{Value: v.Value, Site: s.c.site(int(v.Site))}, nil
+}
+
+// begin returns when the transaction has begun: by reading a key, if it has read none.
+func (s *steps) begin(ctx context.Context, key store.Key) error {
+	s.mu.Lock()
+	if s.ref != 0 {
+		key = s.first
+	}
+	s.mu.Unlock()
+	_, err := s.get(ctx, key)
+	return err
 }
 
 // begun returns the Ref by which the node knows the transaction; zero: it has not begun.
