@@ -71,7 +71,7 @@ func (s *steps) get(ctx context.Context, key store.Key) (answer client.Answer, e
 		if sites, why := s.c.missing(x.d.w.request); len(sites) > 0 {
 			return answer, &client.UnavailableError{Key: key, Sites: sites, Detail: why}
 		}
-		return answer, &client.EndedError{Key: key}
+		return answer, &client.EndedError{Key: key, Reason: store.Fenced}
 	}
 	v := x.d.got.Values[slices.Index(x.keys, key)]
 	return client.Answer{Value: v.Value, Site: s.c.site(int(v.Site))}, nil

@@ -283,10 +283,14 @@ func (c *client) onReply(env *protocol.Env[store.Message], m store.DeclareReply)
 		return
 	}
 	s := o.steps[m.Step-1]
-	if len(m.Values) != len(s.ask.Reads) || m.At >= maxSeen {
-		if len(m.Values) == 0 { // it cannot go on
-			c.close(env, m.ID)
-		}
+	switch {
+	case len(m.Values) == 0 && m.At > 0: // its coordinator is at it
+		s.tries = 0
+		return
+	case len(m.Values) == 0: // it cannot go on
+		c.close(env, m.ID)
+		return
+	case len(m.Values) != len(s.ask.Reads) || m.At >= maxSeen:
 		return
 	}
 	if o.at != 0 && m.At != o.at { // its coordinator has begun it anew

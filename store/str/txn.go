@@ -101,9 +101,8 @@ func (c *coordinator) onDeclare(env *protocol.Env[store.Message], from protocol.
 		env.Send(from, store.DeclareReply{ID: m.ID, Step: m.Step})
 	case s.left == 0:
 		c.reply(env, t, m.Step, s)
-	}
-	if s != nil && len(s.keys) == 0 {
-		c.reply(env, t, m.Step, s)
+	default: // it takes time, and the client need not ask elsewhere
+		env.Send(from, store.DeclareReply{ID: m.ID, Step: m.Step, At: uint64(t.at)})
 	}
 }
 
@@ -383,7 +382,7 @@ const pastTrips = 20
 
 // add remembers a transaction, and forgets those that have ended before a time.
 func (p *past) add(t *txn, now, since time.Duration) {
-	d := store.Decided{ID: t.id, Verdict: store.Aborted}
+	d := store.Decided{ID: t.id, Verdict: store.Aborted, Reason: store.Fenced} // nobody has asked for its commit in time
 	if t.decided != nil {
 		d = *t.decided
 	}
