@@ -19,6 +19,7 @@ import (
 	"github.com/foresay/foresay/store/carousel"
 	"github.com/foresay/foresay/store/layered"
 	"github.com/foresay/foresay/store/replicatedcommit"
+	"github.com/foresay/foresay/store/str"
 	"github.com/foresay/foresay/store/tapir"
 )
 
@@ -63,7 +64,7 @@ func replicated() []entry[smr.Protocol] {
 func stores() []entry[store.Protocol] {
 	return []entry[store.Protocol]{
 		{"replicatedcommit", replicatedcommit.Protocol}, {"layered", layered.Protocol}, {"carousel", carousel.Protocol},
-		{"tapir", tapir.Protocol},
+		{"tapir", tapir.Protocol}, {"str", str.Protocol},
 	}
 }
 

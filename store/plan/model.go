@@ -81,6 +81,9 @@ type part struct {
 	// the leader or from a majority that has the leader's word; and quickly when it knows so from a
 	// supermajority, the leader in it.
 	voted, quickly time.Duration
+	// here is the round trip from the nearest site to the copy that is nearest to it, and certified
+	// when that site knows that all copies have what it has sent to the leader.
+	here, certified time.Duration
 }
 
 func (m *model) at(client int) *view {
@@ -94,6 +97,10 @@ func (m *model) at(client int) *view {
 				p.quick = v.copy(k, quorum.Fast(m.of[k]))
 			}
 			p.led = m.trip(v.near, at[0])
+			p.here = delays.Kth(len(at), 1, func(i int) time.Duration { return m.trip(v.near, at[i]) })
+			p.certified = delays.Kth(len(at), len(at), func(i int) time.Duration {
+				return m.delay[v.near][at[0]] + m.delay[at[0]][at[i]] + m.delay[at[i]][v.near]
+			})
 			p.ask = p.led + m.agree(k)
 			if v.coordinator < 0 || p.leader < v.trip(v.c, v.coordinator) {
 				v.coordinator, v.records = at[0], m.agree(k)
@@ -194,6 +201,8 @@ func (v *view) outcome(t Txn) outcome {
 		return v.carousel(t)
 	case TAPIR:
 		return v.tapir(t)
+	case STR:
+		return outcome{took: v.str(t)}
 	}
 	panic("plan: " + string(v.system)) // it was validated
 }
@@ -294,4 +303,16 @@ func (v *view) tapir(t Txn) outcome {
 	}
 	d := v.reads(t, toNearest) + max(v.longest(t.Reads, vote), v.longest(t.Writes, vote))
 	return outcome{took: d, fast: fast}
+}
+
+// str has the coordinator of the nearest site read the nearest copies, and then each partition's
+// leader certify what is written. All copies tell the coordinator themselves, as each of them may
+// have served a snapshot. A transaction that only reads has nothing to wait for.
+func (v *view) str(t Txn) time.Duration {
+	here := v.trip(v.c, v.near)
+	d := v.reads(t, func(p part) time.Duration { return here + p.here }) + here
+	if len(t.Reads) == 0 {
+		d += here + v.longest(t.Writes[:1], func(p part) time.Duration { return p.here }) // it begins by a read
+	}
+	return d + v.longest(t.Writes, func(p part) time.Duration { return p.certified })
 }

@@ -28,11 +28,13 @@ const (
 	// a group at each client's site that coordinates.
 	CarouselDirect System = "carousel-direct"
 	TAPIR          System = "tapir" // [TOCS'18]
+	// STR reads what is near, and commits when all copies of what it writes have certified it [STR].
+	STR System = "str"
 )
 
 // Systems returns all systems but the floor.
 func Systems() []System {
-	return []System{ReplicatedCommit, Layered, CarouselBasic, CarouselFast, CarouselDirect, TAPIR}
+	return []System{ReplicatedCommit, Layered, CarouselBasic, CarouselFast, CarouselDirect, TAPIR, STR}
 }
 
 func (s System) validate() error {
@@ -48,8 +50,11 @@ func (s System) validate() error {
 
 // Level is what the system promises of transactions.
 func (s System) Level() string {
-	if s == TAPIR {
+	switch s {
+	case TAPIR:
 		return "serializable"
+	case STR:
+		return "snapshot"
 	}
 	return "strict"
 }
@@ -59,7 +64,7 @@ func (s System) Whole() bool { return s == ReplicatedCommit }
 
 // Leads reports whether it matters who leads a partition.
 func (s System) Leads() bool {
-	return s == Layered || s == CarouselBasic || s == CarouselFast || s == CarouselDirect
+	return s == Layered || s == CarouselBasic || s == CarouselFast || s == CarouselDirect || s == STR
 }
 
 // A Client is a place from which transactions come.
