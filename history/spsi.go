@@ -49,7 +49,7 @@ type SnapshotRead[ID comparable] struct {
 	Writer    ID        // whose version it was; meaningless if Unwritten, like Timestamp
 	Timestamp Timestamp // the version's: the writer's LC or FC, by State
 	// OLC and FFC are the reader's oldest local commit and freshest final commit with this read
-	// included. A protocol without them leaves both 0.
+	// included, OLC math.MaxInt64 if there is none. A protocol without them leaves both 0.
 	OLC, FFC Timestamp
 	// Held tells that the value was chosen, and never handed to the user.
 	Held bool
@@ -66,8 +66,10 @@ type Commit struct {
 
 // Execution is one execution of a transaction: one that was aborted and run again has two.
 type Execution[ID comparable] struct {
-	ID       ID
-	Node     string // where it originated: all its events are of this node
+	ID ID
+	// Node is where it originated: all its events are of this node. One that forgets in a crash what
+	// local-committed there is another node from then on, with another name.
+	Node     string
 	Session  Client
 	Begin    Event
 	Snapshot Timestamp          // RS
@@ -109,9 +111,9 @@ const (
 	// AtomicSnapshot (SPSI-1): a snapshot that has one version of an execution has no older version of
 	// any key that it wrote.
 	AtomicSnapshot
-	// ConflictFreeSnapshot (SPSI-3): no two executions conflict of which one that is not final and
-	// another one are in the same snapshot: what an execution read, what the writers of that read, and
-	// so on, as of its last read. Of two final ones, see FirstCommitterWins.
+	// ConflictFreeSnapshot (SPSI-3): no snapshot has two executions that conflict, unless both are
+	// final: then see FirstCommitterWins. A snapshot is whatever an execution read from, what those
+	// had read from, and so on, as of the last read that was handed to the user.
 	ConflictFreeSnapshot
 	// SettledDependencies (SPSI-4): what a final execution depended on is final, and became so first
 	// if it is of the same node; data and stack dependencies with FC <= RS. A read of a version that
@@ -120,9 +122,9 @@ const (
 	// LocalSpeculation (SPSI-1): no read returns a version of another node's execution before that is
 	// final.
 	LocalSpeculation
-	// CascadingAbort: if an execution aborts, those that depend on it abort, and if it becomes final
-	// with FC > RS, those that read or wrote over its version do; at its node they do nothing else
-	// before. At another node they may be open, because they may not have heard.
+	// CascadingAbort: an execution aborts if one that it depends on does, or if one whose version it
+	// read or wrote over becomes final with FC > RS. At the node where that happens it does nothing
+	// else before; at another node it may be open, because it may not have heard.
 	CascadingAbort
 	// TimestampOrder: RS < LC <= FC. What wrote nothing may commit at RS.
 	TimestampOrder

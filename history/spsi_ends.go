@@ -147,9 +147,7 @@ func (c *speculationChecker) checkFlow(executions []int32) {
 				c.checkDependency(i, p, flowDependency)
 			}
 		}
-		if x.local.Told != 0 {
-			pending = append(pending, i)
-		}
+		pending = append(pending, i)
 	}
 }
 

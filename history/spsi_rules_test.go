@@ -215,6 +215,15 @@ func TestSpeculationDependencies(t *testing.T) {
 			},
 		},
 		{
+			"final on another node's aborted one", []SpeculationBreach{
+				{SettledDependencies, "B (m: RS 6, LC 7 at event 6, FC 7 at event 7) followed A (n: RS 5, LC 6 at event 2, " +
+					"aborted at event 3), and became final"},
+			}, []Execution[string]{
+				ex("A", "n", 1, 5, writes("a"), local(2, 6), abortedAt(3)),
+				ex("B", "m", 5, 6, writes("b"), after("A"), local(6, 7), final(7, 7)),
+			},
+		},
+		{
 			"final before what its session had done", []SpeculationBreach{
 				{SettledDependencies, "B (n: RS 6, LC 7 at event 4, FC 7 at event 5) followed A (n: RS 5, LC 6 at " +
 					"event 2, FC 7 at event 6), and became final first"},

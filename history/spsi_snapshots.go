@@ -48,19 +48,18 @@ func (c *speculationChecker) checkAtomicity() {
 
 // reach is a summary of what is in an execution's snapshot, the execution itself included.
 type reach struct {
-	newest  Timestamp // the latest commit
-	oldest  Timestamp // the oldest RS of those that are not final
-	visited bool
-	done    bool
+	newest Timestamp // the latest commit
+	oldest Timestamp // the oldest RS of those that are not final
+	known  bool
 }
 
 // snapshots looks for conflicts within snapshots. Two final executions do not conflict, or break
 // another rule. So of each pair one is not final, and it begins no earlier than the oldest such one
-// of the snapshot; whatever led only to commits before that need not be looked at.
+// of the snapshot; whatever led only to commits before that need not be looked at. Executions that
+// read from each other break another rule, and their summaries are in part.
 type snapshots struct {
 	*speculationChecker
 	reaches []reach // by execution
-	cyclic  bool    // executions read from each other: then summaries say nothing
 	members []int32 // of the snapshot in hand
 	through []int32 // by execution, in members: which execution of the snapshot read from it
 	in      []int32 // by execution: in whose snapshot it was found, counted from 1
@@ -80,11 +79,10 @@ func (c *speculationChecker) checkSnapshots() {
 // summarise makes the summaries of an execution and of all in its snapshot.
 func (s *snapshots) summarise(i int32) {
 	x, r := &s.executions[i], &s.reaches[i]
-	if r.visited {
-		s.cyclic = s.cyclic || !r.done
+	if r.known {
 		return
 	}
-	*r = reach{newest: math.MinInt64, oldest: math.MaxInt64, visited: true}
+	*r = reach{newest: math.MinInt64, oldest: math.MaxInt64, known: true}
 	switch {
 	case x.isFinal():
 		r.newest = x.final.Timestamp
@@ -97,16 +95,12 @@ func (s *snapshots) summarise(i int32) {
 			r.newest, r.oldest = max(r.newest, s.reaches[w].newest), min(r.oldest, s.reaches[w].oldest)
 		}
 	}
-	r.done = true
 }
 
 // check looks for a conflict in an execution's snapshot.
 func (s *snapshots) check(reader int32) {
 	x := &s.executions[reader]
 	oldest := Timestamp(math.MaxInt64)
-	if s.cyclic {
-		oldest = math.MinInt64
-	}
 	var now Event // of the last read
 	for j := range x.reads {
 		if r := &x.reads[j]; !r.held {
@@ -126,9 +120,7 @@ func (s *snapshots) check(reader int32) {
 			if s.executions[a].isFinal() && s.executions[b].isFinal() {
 				continue
 			}
-			aEnd, aOK := s.endOf(a, x.node, now)
-			bEnd, bOK := s.endOf(b, x.node, now)
-			if !aOK || !bOK || s.executions[a].snapshot >= bEnd || s.executions[b].snapshot >= aEnd {
+			if s.executions[a].snapshot >= s.endOf(b, x.node, now) || s.executions[b].snapshot >= s.endOf(a, x.node, now) {
 				continue
 			}
 			if key := common(s.executions[a].writes, s.executions[b].writes); key != nobody {
@@ -145,10 +137,7 @@ func (s *snapshots) check(reader int32) {
 func (s *snapshots) gather(x, reader int32, oldest Timestamp) {
 	for j := range s.executions[x].reads {
 		r := &s.executions[x].reads[j]
-		if r.held || r.writer == nobody || s.in[r.writer] == reader+1 {
-			continue
-		}
-		if to := &s.reaches[r.writer]; !s.cyclic && to.newest <= oldest && to.oldest == math.MaxInt64 {
+		if r.held || r.writer == nobody || s.in[r.writer] == reader+1 || s.reaches[r.writer].newest <= oldest {
 			continue
 		}
 		s.in[r.writer], s.through[r.writer] = reader+1, x
@@ -157,14 +146,13 @@ func (s *snapshots) gather(x, reader int32, oldest Timestamp) {
 	}
 }
 
-// endOf returns the commit that ends an execution's time as of an event at a node, or false if it
-// has none.
-func (s *snapshots) endOf(i, node int32, now Event) (Timestamp, bool) {
+// endOf returns the commit that ends an execution's time as of an event at a node.
+func (s *snapshots) endOf(i, node int32, now Event) Timestamp {
 	x := &s.executions[i]
-	if x.isFinal() && (x.node != node || x.final.Event < now || x.local.Event == 0) {
-		return x.final.Timestamp, true
+	if x.isFinal() && (x.node != node || x.final.Event < now) {
+		return x.final.Timestamp
 	}
-	return x.local.Timestamp, x.local.Event != 0
+	return x.local.Timestamp
 }
 
 // path describes a member of a reader's snapshot, and how it came there.

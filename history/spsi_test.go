@@ -144,6 +144,12 @@ func TestSpeculation(t *testing.T) {
 			ex("C", "n", 5, 10, reads("b", 6, LocalCommitted, "B", 8), abortedAt(10)),
 			ex("D", "n", 11, 8, unwritten("b", 12)),
 		}},
+		{"a conflict that shows only at a held read", []Execution[string]{
+			ex("A", "n", 1, 5, writes("a", "c"), local(2, 6), final(8, 9)),
+			ex("B", "n", 3, 7, reads("a", 4, LocalCommitted, "A", 6), writes("a", "b"), over("A"), local(5, 8), abortedAt(10)),
+			ex("C", "n", 6, 10, reads("b", 7, LocalCommitted, "B", 8), reads("c", 9, FinalCommitted, "A", 9), held,
+				abortedAt(11)),
+		}},
 		{"another node has not heard of an abort", []Execution[string]{
 			ex("A", "n", 1, 5, writes("a"), local(2, 6), abortedAt(3)),
 			ex("B", "m", 1, 7, after("A"), unwritten("a", 9)),

@@ -121,16 +121,15 @@ func (s *spsiTwin) conflicts(x *Execution[TxnID], read int) {
 	s.closure(x.Reads[:read+1], snapshot)
 	at := x.Reads[read].Event
 	end := func(y *Execution[TxnID]) Timestamp {
-		if y.Final.Event != 0 && (y.Node != x.Node || y.Final.Event < at || y.Local.Event == 0) {
+		if y.Final.Event != 0 && (y.Node != x.Node || y.Final.Event < at) {
 			return y.Final.Timestamp
 		}
 		return y.Local.Timestamp
 	}
-	committed := func(y *Execution[TxnID]) bool { return y.Local.Event != 0 || y.Final.Event != 0 }
 	for a := range snapshot {
 		for b := range snapshot {
 			a, b := s.find(a), s.find(b)
-			if a != b && a.Final.Event == 0 && committed(a) && committed(b) && a.Snapshot < end(b) && b.Snapshot < end(a) &&
+			if a != b && a.Final.Event == 0 && a.Snapshot < end(b) && b.Snapshot < end(a) &&
 				shareKey(a, b) {
 				s.broken[ConflictFreeSnapshot] = true
 			}
