@@ -3,6 +3,7 @@ package tpcc
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -149,7 +150,8 @@ func (o OrderID) path() string    { return fmt.Sprintf("%s/%d", o.DistrictID.pat
 func Home(key string) (warehouse int, ok bool) {
 	_, rest, ok := strings.Cut(key, "/")
 	number, _, _ := strings.Cut(rest, "/")
-	if _, err := fmt.Sscanf(number, "%d", &warehouse); !ok || err != nil || warehouse < 1 {
+	warehouse, err := strconv.Atoi(number)
+	if !ok || err != nil || warehouse < 1 {
 		return 0, false
 	}
 	return warehouse, true

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -91,7 +92,8 @@ func (t *Tables) Initial(key string) (value []byte, ok bool) {
 		return nil, false
 	}
 	for i, p := range parts {
-		if _, err := fmt.Sscanf(p, "%d", &n[i]); err != nil || n[i] < 1 || fmt.Sprint(n[i]) != p {
+		var err error
+		if n[i], err = strconv.Atoi(p); err != nil || n[i] < 1 || p[0] == '0' || p[0] == '+' {
 			return nil, false
 		}
 	}
