@@ -1,7 +1,6 @@
 package tpcc
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -155,21 +154,4 @@ func Home(key string) (warehouse int, ok bool) {
 		return 0, false
 	}
 	return warehouse, true
-}
-
-// encode returns a row's value.
-func encode(row any) []byte {
-	b, err := json.Marshal(row)
-	if err != nil {
-		panic(fmt.Sprintf("tpcc: encode %T: %v", row, err)) // rows are of plain types
-	}
-	return b
-}
-
-// decode reads a row.
-func decode(key string, value []byte, row any) error {
-	if err := json.Unmarshal(value, row); err != nil {
-		return fmt.Errorf("tpcc: %s: the value is no %T: %w", key, row, err)
-	}
-	return nil
 }
