@@ -11,6 +11,14 @@ import (
 func plants() []plant.Bug {
 	bugs := []plant.Bug{
 		{
+			Name: "a site whose coordinator waits is taken to be away", Test: "TestClientStaysWithItsSite",
+			Old: "ok && c.stays(env, t) {\n", New: "ok && !MUTANT && c.stays(env, t) {\n",
+		},
+		{
+			Name: "a client stays with its site for ever", Test: "TestClientStaysWithItsSite",
+			Old: "s == nil || s.stays >= maxStays:", New: "s == nil || s.stays >= maxStays && !MUTANT:",
+		},
+		{
 			Name: "reads are not validated", Test: "TestSeedsNotice/1", Tests: []string{"TestPrograms/bank"},
 			Old: "\t\tif values.At(state, r.Key).Version != r.Version {\n",
 			New: "\t\tif values.At(state, r.Key).Version != r.Version && !MUTANT {\n",
