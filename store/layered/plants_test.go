@@ -210,6 +210,15 @@ func plants() []plant.Bug {
 			Old: "\tif len(s.queue) >= maxQueue {\n", New: "\tif len(s.queue) >= maxQueue && !MUTANT {\n",
 		},
 		{
+			Name: "whoever finds no room is refused, however old", Test: "TestQueueIsBounded",
+			Old: "\t\tif at == len(s.queue) {\n", New: "\t\tif at == len(s.queue) || MUTANT {\n",
+		},
+		{
+			Name: "those that wait leave no room for decisions", Test: "TestThoseThatWaitLeaveRoom",
+			Old: "ok := len(s.asked) < s.cfg.MaxTxns //", New: "ok := len(s.asked) < s.cfg.MaxTxns && (!MUTANT || " +
+				"len(s.asked)+len(s.late) < s.cfg.MaxTxns) //",
+		},
+		{
 			Name: "who waits for too long goes on waiting", Test: "TestWaitEnds",
 			Old: "\ts.group.Propose(env, b)\n", New: "\tif !MUTANT {\n\t\ts.group.Propose(env, b)\n\t}\n",
 		},

@@ -87,16 +87,22 @@ func (s *shard) admit(state raft.State, t *txn) result {
 	return s.vote(state, t)
 }
 
-// enqueue has a transaction wait, if there is room.
-func (s *shard) enqueue(state raft.State, t *txn) result {
+// enqueue has a transaction wait. If there is no room, the youngest one is refused: an older one
+// gets its turn, however many are tried again and again. Nobody waits for the youngest, so nobody
+// else is woken.
+func (s *shard) enqueue(state raft.State, t *txn) (r result, refused []word) {
+	at, _ := slices.BinarySearchFunc(s.queue, t, byAge)
 	if len(s.queue) >= maxQueue {
-		return s.end(state, t, false, store.Locked)
+		if at == len(s.queue) {
+			return s.end(state, t, false, store.Locked), nil
+		}
+		_, refused = s.refuse(state, s.queue[len(s.queue)-1], store.Locked)
+		s.freed = false
 	}
 	t.state = waiting
-	at, _ := slices.BinarySearchFunc(s.queue, t, byAge)
 	s.queue = slices.Insert(s.queue, at, t)
 	state.Put(store.TxnKey(waitPrefix, t.id), waitLayout.Encode(t))
-	return result{State: waiting}
+	return result{State: waiting}, refused
 }
 
 // dequeue ends the wait of a transaction.

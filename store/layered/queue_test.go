@@ -131,7 +131,8 @@ func saying(id store.TxnID, r result) string {
 	return fmt.Sprint(id.Time, " ", [...]string{"prepared", "committed", "aborted", "forgotten", "waits"}[r.State])
 }
 
-// TestQueueIsBounded: who finds no room is refused.
+// TestQueueIsBounded: who finds no room is refused, or the youngest one if that waits already. What
+// is decided finds room.
 func TestQueueIsBounded(t *testing.T) {
 	s, env := newShard(nil), protocol.NewEnv[store.Message](nil, 1, nil)
 	for i := range uint64(maxQueue + 3) {
@@ -144,6 +145,49 @@ func TestQueueIsBounded(t *testing.T) {
 	refused := slices.DeleteFunc(s.results, func(e effect) bool { return e.State != aborted })
 	if len(s.queue) != maxQueue || len(refused) != 2 || refused[0].Reason != store.Locked {
 		t.Errorf("%d transactions wait, and %v are refused", len(s.queue), refused)
+	}
+	// The oldest one goes before all who wait for another key than its own.
+	s.results = nil
+	for i, c := range []any{aged(maxQueue+9, maxQueue+9, "l"), aged(1, maxQueue+10, "l"), ends(aged(1, 1), false)} {
+		b, err := s.format.Append(nil, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Apply(env, raft.Position{Index: maxQueue + 5 + uint64(i), Term: 1}, b)
+	}
+	old := s.results[1]
+	refusal := word{store.TxnID{Time: maxQueue + 1, Client: 1}, result{aborted, store.Locked}}
+	if old.State != waiting || !slices.Equal(old.woken, []word{refusal}) {
+		t.Errorf("the oldest one comes to %+v", old)
+	}
+	if r := s.results[2]; r.State != aborted || len(r.woken) != 1 || r.woken[0].id.Time != 2 {
+		t.Errorf("when the first one ends, %+v", r)
+	}
+}
+
+// TestThoseThatWaitLeaveRoom: a server where as many wait as it may have commands under way takes
+// the decisions that they wait for.
+func TestThoseThatWaitLeaveRoom(t *testing.T) {
+	w := newTown(t, 1)
+	s := w.Get(w.servers[0]).(*server)
+	if _, leads := s.group.Leads(); !leads {
+		t.Fatal("the first server does not lead")
+	}
+	s.cfg.MaxTxns = 2
+	for n := range uint64(4) {
+		m := aged(n+1, n+1, "k")
+		s.late[m.Txn.ID] = []question{{from: 9, ref: n}}
+	}
+	b, err := s.shard.format.Append(nil, ends(aged(1, 1), true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := protocol.NewEnv[store.Message](nil, 1, rand.New(rand.NewPCG(1, 1)))
+	s.Receive(env, 9, ask{uint32(s.place.Index), 5, b})
+	for _, e := range env.Out {
+		if m, ok := e.Msg.(elsewhere); ok {
+			t.Errorf("it takes no decision: %+v", m)
+		}
 	}
 }
 
@@ -345,7 +389,7 @@ func TestWaitsWhereAnotherLeads(t *testing.T) {
 		}
 		tell(w.servers[1], ends(held, false))
 	})
-	// A client has another coordinator ask after six round trips.
+	// A client asks again after six round trips.
 	if o, took := w.commit(0, nil, store.Write{Key: "y"}); o.Verdict != store.Committed || took < 4*trip || took > 6*trip {
 		t.Errorf("who waits is %v (%v) after %v, want committed after 4 to 6 round trips", o.Verdict, o.Reason, took)
 	}

@@ -100,7 +100,7 @@ func (s *server) onAsk(env *protocol.Env[store.Message], from protocol.ID, m ask
 		return
 	}
 	var at raft.Position
-	ok := len(s.asked)+len(s.late) < s.cfg.MaxTxns
+	ok := len(s.asked) < s.cfg.MaxTxns // those that wait count elsewhere: others' ends let them go on
 	if ok {
 		at, ok = s.group.Propose(env, m.Command)
 	}
