@@ -165,6 +165,83 @@ func TestQueueIsBounded(t *testing.T) {
 	}
 }
 
+// TestQueueIsBoundedByBytes: transactions that write much wait in smaller numbers, and the youngest
+// make room for an older one.
+func TestQueueIsBoundedByBytes(t *testing.T) {
+	s, env := newShard(nil), protocol.NewEnv[store.Message](nil, 1, nil)
+	for i, began := range []uint64{1, 10, 11, 12, 13, 5} {
+		m := aged(began, began, "k")
+		if m.Txn.Writes[0].Bytes = make([]byte, 2<<20); began == 10 || began == 11 {
+			m.Txn.Writes[0].Bytes = make([]byte, maxQueueBytes/2-9)
+		}
+		b, err := s.format.Append(nil, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Apply(env, raft.Position{Index: uint64(i) + 2, Term: 1}, b)
+	}
+	var waits []uint64
+	for _, other := range s.queue {
+		waits = append(waits, other.id.Time)
+	}
+	want := []uint64{5, 10}
+	if !slices.Equal(waits, want) || len(s.results[5].woken) != 1 || s.results[3].State != aborted {
+		t.Errorf("%v wait, want %v; results are %+v", waits, want, s.results)
+	}
+}
+
+// TestRefusedInVain: who would wait in vain is told that older ones go first. In the end its client
+// pauses then, and does not try again as for what is decided already.
+func TestRefusedInVain(t *testing.T) {
+	s, env := newShard(nil), protocol.NewEnv[store.Message](nil, 1, nil)
+	for i, m := range []prepare{aged(10, 10, "k"), aged(20, 20, "k?", "l")} {
+		b, err := s.format.Append(nil, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Apply(env, raft.Position{Index: uint64(i) + 2, Term: 1}, b)
+	}
+	if r := s.results[1].result; r != (result{aborted, store.Reserved}) {
+		t.Errorf("it comes to %+v", r)
+	}
+}
+
+// TestOneWoundIsEnough: many that wait for the same younger one wound it once in a sweep, and one
+// that comes again from the same coordinator is answered once.
+func TestOneWoundIsEnough(t *testing.T) {
+	w := newTown(t, 1)
+	s := w.Get(w.servers[0]).(*server)
+	now := uint64(w.Now())
+	tell := func(ref uint64, m prepare) {
+		b, err := s.shard.format.Append(nil, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Deliver(w.servers[0], ask{Ref: ref, Command: b})
+		w.pass(30 * time.Millisecond)
+	}
+	tell(1, aged(now, now, "k"))
+	for n := range uint64(3) {
+		tell(n+2, aged(n+1, now+n+1, "k"))
+	}
+	tell(9, aged(1, now+1, "k"))
+	if len(s.shard.queue) != 3 || len(s.late[store.TxnID{Time: now + 1, Client: 1}]) != 1 {
+		t.Fatalf("%d wait; late are %v", len(s.shard.queue), s.late)
+	}
+	env := protocol.NewEnv[store.Message](nil, 1, rand.New(rand.NewPCG(1, 1)))
+	env.Begin(w.Now())
+	s.sweep(env)
+	wounds := 0
+	for _, e := range env.Out {
+		if _, ok := e.Msg.(wound); ok {
+			wounds++
+		}
+	}
+	if wounds != 1 {
+		t.Errorf("one is wounded %d times in a sweep", wounds)
+	}
+}
+
 // TestThoseThatWaitLeaveRoom: a server where as many wait as it may have commands under way takes
 // the decisions that they wait for.
 func TestThoseThatWaitLeaveRoom(t *testing.T) {
