@@ -2,7 +2,7 @@
 // the times at which they were called and returned, and says whether a correct system could have
 // answered so.
 //
-// Three checkers, for three kinds of history:
+// Four checkers, for four kinds of history:
 //
 //   - [CheckLinearizable] takes single operations on any sequential [Model] ([KVModel] is a
 //     key-value store) and asks whether they could have happened one at a time, each between its
@@ -12,6 +12,9 @@
 //     versions, and looks for the phenomena of Adya's thesis (1999, chapters 3 and 4) that a
 //     [Level] forbids. It takes linear time.
 //   - [CheckReplication] takes the commands that the replicas of a state machine applied.
+//   - [CheckSpeculation] takes every execution of a store's transactions, the aborted ones too, as
+//     the store itself knows them, and asks whether what each saw of others that were not final was
+//     a snapshot under speculative snapshot isolation.
 //
 // An operation whose client got no answer has the [Outcome] [Unknown]: it may have taken effect, at
 // any time after its call, or not at all. That is the zero value, so what nobody said is never

@@ -124,6 +124,30 @@ func ExampleCheckReplication() {
 	// agreement: as number 1, replica oregon applied command c1-1 and replica seoul command c3-1
 }
 
+func ExampleCheckSpeculation() {
+	report, err := history.CheckSpeculation(history.Speculation[string]{Executions: []history.Execution[string]{
+		{
+			ID: "transfer", Node: "oregon", Session: 1, Begin: 1, Snapshot: 5, Writes: []string{"from", "to"},
+			Local: history.Commit{Event: 4, Timestamp: 6},
+		},
+		{
+			ID: "audit", Node: "oregon", Session: 2, Begin: 2, Snapshot: 8,
+			Reads: []history.SnapshotRead[string]{
+				{Key: "from", Event: 3},
+				{Key: "to", Event: 5, State: history.LocalCommitted, Writer: "transfer", Timestamp: 6},
+			},
+			Data: []string{"transfer"},
+		},
+	}})
+	if err != nil {
+		fmt.Println(err)
+	}
+	fmt.Print(report)
+	// Output:
+	// speculation: violation
+	// atomic snapshot: audit (oregon: RS 8) read "to" at event 5 from transfer with LC 6, and "from" at event 3 as unwritten, though transfer wrote it too
+}
+
 func ExampleParseKV() {
 	h, err := history.ParseKV("run.txt", []byte(`history kv
 # What was left of a run.

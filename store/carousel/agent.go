@@ -17,9 +17,11 @@ import (
 // clients are at other machines of the same site. It forgets all with a crash: clients ask another
 // one then, and all that it does can be repeated.
 type agent struct {
-	cfg    store.Config
-	fast   bool
-	where  directory
+	cfg   store.Config
+	fast  bool
+	where directory
+	// silent are partitions whose leader has let something wait: another one may lead.
+	silent map[uint32]bool
 	places map[protocol.ID]store.Place // of servers
 	site   int
 	calls  map[store.TxnID]*call
@@ -82,8 +84,8 @@ func newAgent(cfg store.Config, mode variant) (*agent, error) {
 		return nil, err
 	}
 	shards, _ := cfg.Layout.Places()
-	return &agent{cfg: cfg, fast: mode.fast(), where: newDirectory(cfg.Layout), calls: map[store.TxnID]*call{},
-		places: shards, site: place.Site, clocks: newClocks(cfg, place.Site),
+	return &agent{cfg: cfg, fast: mode.fast(), where: newDirectory(cfg.Layout), silent: map[uint32]bool{},
+		calls: map[store.TxnID]*call{}, places: shards, site: place.Site, clocks: newClocks(cfg, place.Site),
 		near: nearby{members: map[protocol.ID]nearMember{}}, delays: newDelays()}, nil
 }
 
@@ -125,14 +127,7 @@ func (a *agent) Receive(env *protocol.Env[store.Message], from protocol.ID, msg 
 	case store.Decided:
 		a.onDecided(env, m)
 	case moved:
-		if c := a.calls[m.ID]; a.where.correct(m) && c != nil && c.ended == nil {
-			a.ask(env, c, func(shard uint32) []protocol.ID {
-				if shard != m.Shard {
-					return nil
-				}
-				return a.leaders(shard)
-			})
-		}
+		a.onMoved(env, from, m)
 	}
 }
 
@@ -232,6 +227,9 @@ func (a *agent) onValues(env *protocol.Env[store.Message], from protocol.ID, m v
 	c := a.calls[m.Part.ID]
 	if c == nil || c.txn != nil || c.view != nil || !a.where.isMember(m.Shard, from) {
 		return
+	}
+	if m.Leader {
+		a.leads(from, m.Shard)
 	}
 	i := slices.IndexFunc(c.parts, func(p callPart) bool { return p.ref == partRef{m.Shard, m.Part.Step} })
 	if i < 0 || len(m.Values) != len(c.parts[i].reads) || c.parts[i].led && !m.Leader {
@@ -402,107 +400,6 @@ func (a *agent) split(c *call, reads, writes []store.Key) (parts []callPart) {
 	}
 	slices.SortFunc(parts, func(p, q callPart) int { return cmp.Compare(p.ref.Shard, q.ref.Shard) })
 	return parts
-}
-
-// again asks whoever has not answered, for the first time too: a partition's leader and, from the
-// second time on, all its members, as the leader may be another one. Whoever is not it says who is,
-// before a coordinator gives up waiting for a vote: transactions that begin later go to the right
-// one at once. What a client that still reads has begun goes on as long as that says so, and is its
-// coordinator's to end then.
-func (a *agent) again(env *protocol.Env[store.Message], c *call) {
-	gone := c.txn == nil && env.Now-c.heard > heartbeats*a.cfg.RoundTrip
-	if gone || c.txn != nil && c.tries == maxTries {
-		delete(a.calls, c.id) // the client has asked another agent by now, or asks this one again
-		return
-	}
-	env.After(againAfter*a.cfg.RoundTrip, againTimer{c.id})
-	if c.txn == nil && c.view == nil && c.tries > 0 && (c.ended != nil || !c.waits()) {
-		return // it has all that it asked for, or will not get it; heartbeats go on
-	}
-	if c.tries++; c.tries > 1 && c.view != nil && c.view.stage == byClosed {
-		a.leaveClosed(env, c) // who was the nearest is silent
-	}
-	a.ask(env, c, func(shard uint32) []protocol.ID {
-		if c.tries > 1 {
-			return a.where.members[shard]
-		}
-		return a.leaders(shard)
-	})
-}
-
-// leaders names the one that is taken for a partition's leader.
-func (a *agent) leaders(shard uint32) []protocol.ID { return []protocol.ID{a.where.leader(shard)} }
-
-func (a *agent) coord(c *call) uint32 { return coordOf(c.id, len(a.where.leads)) }
-
-// ask asks partitions, as participants and as the coordinator: of each the members that are named.
-func (a *agent) ask(env *protocol.Env[store.Message], c *call, whom func(shard uint32) []protocol.ID) {
-	if c.view != nil {
-		a.askView(env, c, whom)
-		return
-	}
-	// What was declared is prepared by now, or else asked for again later.
-	a.prepareAll(env, c, func(p callPart) bool { return c.txn == nil || c.tries > 1 || !p.early }, whom)
-	coordinators := whom(a.coord(c))
-	switch {
-	case len(coordinators) == 0:
-	case c.txn == nil:
-		for _, to := range coordinators {
-			env.Send(to, c.began())
-		}
-	default:
-		m := commitRequest{ID: c.id, commitRecord: commitRecord{Reads: c.txn.Reads, Writes: c.txn.Writes}}
-		for _, p := range c.parts {
-			m.Parts = append(m.Parts, p.ref)
-		}
-		for _, to := range coordinators {
-			env.Send(to, m)
-		}
-	}
-}
-
-// prepareAll asks partitions to prepare the parts for which a function says so. On the first try
-// all of these requests have the time at which they should have arrived everywhere.
-func (a *agent) prepareAll(env *protocol.Env[store.Message], c *call, which func(callPart) bool,
-	whom func(shard uint32) []protocol.ID) {
-	var parts []callPart
-	for _, p := range c.parts {
-		if which(p) && len(whom(p.ref.Shard)) > 0 {
-			parts = append(parts, p)
-		}
-	}
-	var at time.Duration
-	if c.tries <= 1 {
-		var held time.Duration
-		at, held = a.arrives(env, parts)
-		c.held = max(c.held, held)
-	}
-	for _, p := range parts {
-		a.prepare(env, c, p, whom(p.ref.Shard), at)
-	}
-}
-
-// prepare asks those who may lead a partition, and on the fast path all its members, to prepare a
-// part.
-func (a *agent) prepare(env *protocol.Env[store.Message], c *call, p callPart, leaders []protocol.ID,
-	at time.Duration) {
-	m := prepareRequest{Part: partID{c.id, p.ref.Step}, Coord: a.coord(c), Reads: p.reads, Writes: p.writes, Leader: true,
-		Values: c.txn == nil && len(p.reads) > 0}
-	if c.tries <= 1 { // else the leader may be one that knows nothing of these
-		m.Stood, m.Arrives, m.Priority = p.stood, at, c.priority()
-	}
-	for _, to := range leaders {
-		env.Send(to, m)
-	}
-	if !a.fast {
-		return
-	}
-	m.Leader, m.Stood = false, nil
-	for _, id := range a.where.members[p.ref.Shard] {
-		if !slices.Contains(leaders, id) {
-			env.Send(id, m)
-		}
-	}
 }
 
 // priority returns the age of a transaction that is tried again, zero for the first try.

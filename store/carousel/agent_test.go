@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
@@ -13,8 +14,9 @@ import (
 )
 
 // TestAgentFindsLeader: a partition's leader is away for good, and another member leads. An agent
-// that gets no answer asks all members, and believes the one that says who leads: the first
-// transaction of the partition waits, later ones do not.
+// that gets no answer asks all members, and believes the one that says who leads. It asks that one
+// for all transactions that are under way, and later ones do not wait. While a leader leaves a read
+// waiting, others ask all members in the first place.
 func TestAgentFindsLeader(t *testing.T) {
 	layout := storedeploy.Layout(3, 2)
 	key := store.Key("a")
@@ -60,6 +62,7 @@ func TestAgentFindsLeader(t *testing.T) {
 		say := func(asked []protocol.ID) { said = append(said, fmt.Sprint(asked)) }
 		one, all := []protocol.ID{members[away]}, slices.Clone(members)
 		say(commit(1, store.Write{Key: key}))
+		say(commit(6, store.Write{Key: key}))
 		say(again(1))
 		say(call(func(env *protocol.Env[store.Message]) {
 			a.Receive(env, members[3-away-leads], moved{Shard: uint32(shard), Leader: uint32(members[leads]), ID: id(1)})
@@ -67,10 +70,55 @@ func TestAgentFindsLeader(t *testing.T) {
 		say(commit(2, store.Write{Key: key}))
 		say(commit(3)) // which only reads
 		say(again(3))
+		say(commit(4))
+		say(call(func(env *protocol.Env[store.Message]) {
+			a.Receive(env, members[leads], snapshotReply{ID: id(3), Shard: uint32(shard), At: a.calls[id(3)].view.at})
+		}))
+		say(commit(5))
 		now := []protocol.ID{members[leads]}
-		want := fmt.Sprintln(one, all, now, now, now, all)
+		want := fmt.Sprintln(one, one, all, []protocol.ID{now[0], now[0]}, now, now, all, all, []protocol.ID{}, now)
 		if got := strings.Join(said, " ") + "\n"; got != want {
 			t.Errorf("mode %s: asked are %s want %s", mode, got, want)
 		}
+	}
+}
+
+// TestAgentAsksWhereNobodyLeads: a member that says that nobody leads is asked again after a round
+// trip. One that names a leader that is known by now only tells that what it was asked went to the
+// wrong server.
+func TestAgentAsksWhereNobodyLeads(t *testing.T) {
+	layout := storedeploy.Layout(3, 1)
+	a, err := newAgent(store.Config{ID: layout.Sites[2].Coordinators[0], Layout: layout}, basicMode)
+	if err != nil {
+		t.Fatal(err)
+	}
+	members := a.where.members[0]
+	var asked []protocol.ID
+	var later time.Duration
+	call := func(from protocol.ID, m store.Message) {
+		env := protocol.NewEnv[store.Message](nil, 1, rand.New(rand.NewPCG(1, 1)))
+		asked, later = nil, 0
+		a.Receive(env, from, m)
+		for _, e := range env.Out {
+			if _, ok := e.Msg.(prepareRequest); ok {
+				asked = append(asked, e.To)
+			}
+			if e.Kind == protocol.KindAfter {
+				later = e.Delay
+			}
+		}
+	}
+	id := txnID(1)
+	call(200, store.CommitRequest{Txn: store.Txn{ID: id, Writes: []store.Write{{Key: "a"}}}})
+	first := a.where.leader(0)
+	if call(first, moved{ID: id}); len(asked) > 0 || later != a.cfg.RoundTrip {
+		t.Errorf("where nobody leads it asks %v, and again after %v", asked, later)
+	}
+	a.where.set(0, members[1]) // as somebody else has heard
+	if call(first, moved{Leader: uint32(members[1]), ID: id}); !slices.Equal(asked, members[1:2]) {
+		t.Errorf("what went to another server than the leader is asked of %v", asked)
+	}
+	if call(members[1], moved{Leader: uint32(members[1]), ID: id}); len(asked) > 0 {
+		t.Errorf("who names itself is asked again: %v", asked)
 	}
 }

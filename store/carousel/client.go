@@ -31,6 +31,7 @@ type client struct {
 	// early are declared while it does not know yet which site is near: nothing is lost by waiting
 	// for that, as the nearest one answers first.
 	early []store.Declare
+	looks bool // for the nearest site, and has no answer yet
 	seen  session
 }
 
@@ -133,6 +134,11 @@ func (c *client) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
 		if o := c.open[t.id]; o != nil {
 			c.beat(env, t.id, o)
 		}
+	case kit.SubmitTimer:
+		if c.Submit(t.ID) != nil {
+			c.NearestCalls.Expire(env, t)
+			c.look(env) // as for what was declared: see beat
+		}
 	default:
 		c.NearestCalls.Expire(env, t)
 	}
@@ -211,20 +217,28 @@ func (c *client) onDeclare(env *protocol.Env[store.Message], m store.Declare) {
 		c.reach(env, m)
 		return
 	}
-	if !c.Lost() {
+	if !c.Lost() && !c.looks {
 		c.begin(env, m)
 		return
 	}
-	if c.early = append(c.early, m); len(c.early) == 1 {
-		c.FindHome(env)
-		env.After(c.cfg.RoundTrip, homeTimer{})
+	c.early = append(c.early, m)
+	c.look(env)
+}
+
+// look finds out which site is near. What is declared meanwhile waits for that, but not for long.
+func (c *client) look(env *protocol.Env[store.Message]) {
+	if c.looks {
+		return
 	}
+	c.looks = true
+	c.FindHome(env)
+	env.After(c.cfg.RoundTrip, homeTimer{})
 }
 
 // beginEarly begins what waited for a site that is near.
 func (c *client) beginEarly(env *protocol.Env[store.Message]) {
 	early := c.early
-	c.early = nil
+	c.early, c.looks = nil, false
 	for _, m := range early {
 		c.begin(env, m)
 	}
@@ -285,9 +299,10 @@ func (c *client) beat(env *protocol.Env[store.Message], id store.TxnID, o *opene
 		}
 		if s.tries++; s.tries > declareTries {
 			// Either the site is away, or its agent waits for others itself, such as for a partition
-			// that has no leader. The site's servers say which.
+			// that has no leader. The site's servers say which. What is declared until they do would
+			// go to the next site, which may be the one that is away.
 			c.Silent(o.site, declareTries*c.cfg.RoundTrip)
-			c.FindHome(env)
+			c.look(env)
 			c.abandon(env, id)
 			return
 		}

@@ -443,10 +443,11 @@ func (s *server) maybeDone(env *protocol.Env[store.Message], t *txn) {
 	}
 }
 
-// finishAgain tells another leader of a partition what it has to carry out.
-func (s *server) finishAgain(env *protocol.Env[store.Message], shard uint32) {
+// finishAgain tells another leader of a partition what it has to carry out, or what is about one
+// transaction.
+func (s *server) finishAgain(env *protocol.Env[store.Message], shard uint32, of store.TxnID) {
 	for _, id := range slices.SortedFunc(maps.Keys(s.txns), store.TxnID.Compare) {
-		if t := s.txns[id]; t.left[shard] {
+		if t := s.txns[id]; t.left[shard] && (of.IsZero() || id == of) {
 			s.tellEnd(env, s.where.leader(shard), id, shard, *t.end)
 		}
 	}
@@ -463,18 +464,21 @@ func (s *server) takeOver(env *protocol.Env[store.Message]) {
 		case r.end != nil:
 			s.wasDecided(env, id)
 		case r.commit != nil:
-			s.wantVotes(env, s.txn(env, id), r)
+			s.wantVotes(env, s.txn(env, id), r, false)
 		default:
 			s.txn(env, id)
 		}
 	}
 }
 
-// wantVotes asks partitions for the votes that a decision lacks.
-func (s *server) wantVotes(env *protocol.Env[store.Message], t *txn, r *txnRecord) {
+// wantVotes asks partitions for the votes that a decision lacks: their leaders, or all members.
+func (s *server) wantVotes(env *protocol.Env[store.Message], t *txn, r *txnRecord, all bool) {
 	for _, ref := range r.commit.Parts {
-		if ta := t.tallies[ref]; ta == nil || ta.durable == nil {
-			env.Send(s.where.leader(ref.Shard), voteWanted{Part: partID{t.id, ref.Step}, Coord: s.self})
+		if ta := t.tallies[ref]; ta != nil && ta.durable != nil {
+			continue
+		}
+		for _, to := range s.where.whom(ref.Shard, all) {
+			env.Send(to, voteWanted{Part: partID{t.id, ref.Step}, Coord: s.self})
 		}
 	}
 }
@@ -485,17 +489,16 @@ func (s *server) sweepRecords(env *protocol.Env[store.Message]) {
 		t, r := s.txns[id], s.state.records[id]
 		waits := env.Now - t.since
 		late := waits > s.trips(askAfter)
-		turn := waits/s.cfg.RoundTrip%4 == 3
+		all := s.askAll(waits)
 		switch {
 		case t.left != nil:
 			if !late {
 				continue
 			}
 			for _, k := range slices.Sorted(maps.Keys(t.left)) {
-				if turn {
-					s.where.tryNext(k)
+				for _, to := range s.where.whom(k, all) {
+					s.tellEnd(env, to, id, k, *t.end)
 				}
-				s.tellEnd(env, s.where.leader(k), id, k, *t.end)
 			}
 			s.maybeDone(env, t)
 		case t.end != nil:
@@ -504,12 +507,7 @@ func (s *server) sweepRecords(env *protocol.Env[store.Message]) {
 			}
 		case r != nil && r.commit != nil:
 			if late {
-				if turn {
-					for _, k := range r.commit.shards() {
-						s.where.tryNext(k)
-					}
-				}
-				s.wantVotes(env, t, r)
+				s.wantVotes(env, t, r, all)
 			}
 		case r != nil:
 			if env.Now-t.seen > s.trips(heartbeats) {

@@ -44,9 +44,12 @@ func (d directory) correct(m moved) bool {
 	return true
 }
 
-// tryNext takes another member for the leader: the one that was does not answer.
-func (d directory) tryNext(shard uint32) {
-	all := d.members[shard]
-	i := slices.Index(all, d.leads[shard])
-	d.leads[shard] = all[(i+1)%len(all)]
+// whom returns the one that is taken for a partition's leader, or all members. To take another one
+// for the leader would not do where nobody has answered: it may be there, and wait for others
+// itself, and all that is new would go to the wrong one.
+func (d directory) whom(shard uint32, all bool) []protocol.ID {
+	if all {
+		return d.members[shard]
+	}
+	return []protocol.ID{d.leads[shard]}
 }

@@ -250,8 +250,13 @@ func (s *state) word(id partID) (b ballot, ok bool) {
 
 // vote tells a coordinator what the group has agreed on.
 func (s *server) vote(env *protocol.Env[store.Message], id partID, coord uint32, doubt bool) {
+	s.voteTo(env, s.where.leader(coord), id, doubt)
+}
+
+// voteTo tells a member of a coordinating group.
+func (s *server) voteTo(env *protocol.Env[store.Message], to protocol.ID, id partID, doubt bool) {
 	if b, ok := s.state.word(id); ok {
-		env.Send(s.where.leader(coord), voteMsg{Ref: partRef{s.self, id.Step}, ID: id.ID, Ballot: b, Doubt: doubt})
+		env.Send(to, voteMsg{Ref: partRef{s.self, id.Step}, ID: id.ID, Ballot: b, Doubt: doubt})
 	}
 }
 
@@ -358,10 +363,11 @@ func (s *server) wasChecked(env *protocol.Env[store.Message], at raft.Position, 
 	delete(s.checking, m.ID)
 }
 
-// voteAgain says all that the group has agreed on to another coordinator.
-func (s *server) voteAgain(env *protocol.Env[store.Message], coord uint32) {
+// voteAgain says all that the group has agreed on to another coordinator, or what is about one
+// transaction.
+func (s *server) voteAgain(env *protocol.Env[store.Message], coord uint32, of store.TxnID) {
 	for _, id := range s.pendingParts() {
-		if p := s.state.parts[id]; p.coord == coord {
+		if p := s.state.parts[id]; p.coord == coord && (of.IsZero() || id.ID == of) {
 			s.vote(env, id, coord, false)
 		}
 	}
@@ -374,6 +380,10 @@ func (s *server) pendingParts() []partID {
 // A part waits so many round trips for its end before its partition asks for that.
 const doubtAfter = 8
 
+// askAll reports whether what waits for so long is asked of all members of a group: another one may
+// lead it.
+func (s *server) askAll(waits time.Duration) bool { return waits/s.cfg.RoundTrip%4 == 3 }
+
 // sweepParts asks for the ends of what is prepared for long: its coordinator may never have heard
 // of it.
 func (s *server) sweepParts(env *protocol.Env[store.Message]) {
@@ -385,10 +395,8 @@ func (s *server) sweepParts(env *protocol.Env[store.Message]) {
 		}
 		seen[id] = at
 		if waits := env.Now - at; waits > s.trips(askAfter) {
-			coord := s.state.parts[id].coord
-			s.vote(env, id, coord, waits > s.trips(doubtAfter))
-			if waits/s.cfg.RoundTrip%4 == 3 {
-				s.where.tryNext(coord)
+			for _, to := range s.where.whom(s.state.parts[id].coord, s.askAll(waits)) {
+				s.voteTo(env, to, id, waits > s.trips(doubtAfter))
 			}
 		}
 	}

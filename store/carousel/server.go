@@ -130,7 +130,7 @@ func (s *server) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 	case closeWanted:
 		s.onCloseWanted(env, from, m)
 	case moved:
-		s.onMoved(env, m)
+		s.onMoved(env, from, m)
 	case listWanted:
 		s.onListWanted(env, from, m)
 	case listReply:
@@ -171,11 +171,16 @@ func (s *server) elsewhere(env *protocol.Env[store.Message], from protocol.ID, i
 }
 
 // onMoved takes note that another server leads a partition, and says again to it what waits for
-// it.
-func (s *server) onMoved(env *protocol.Env[store.Message], m moved) {
-	if s.where.correct(m) && s.term > 0 {
-		s.voteAgain(env, m.Shard)
-		s.finishAgain(env, m.Shard)
+// it. If that is known by now, what was said of the transaction went to the wrong server alone.
+func (s *server) onMoved(env *protocol.Env[store.Message], from protocol.ID, m moved) {
+	switch news := s.where.correct(m); {
+	case s.term == 0 || !s.where.isMember(m.Shard, from):
+	case news:
+		s.voteAgain(env, m.Shard, store.TxnID{})
+		s.finishAgain(env, m.Shard, store.TxnID{})
+	case from != s.where.leader(m.Shard):
+		s.voteAgain(env, m.Shard, m.ID)
+		s.finishAgain(env, m.Shard, m.ID)
 	}
 }
 

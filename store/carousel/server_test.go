@@ -204,3 +204,39 @@ func TestNothingIsPreparedBehindTheEnd(t *testing.T) {
 		t.Errorf("parts %v are proposed, want that of the second transaction", s.flying)
 	}
 }
+
+// TestVoteFindsTheCoordinator: a vote that no coordinator has answered goes to all members of its
+// group, and new ones still go to the one that is taken for the leader: it may wait for others. One
+// that went to the wrong server is said again to the right one, even if that is known by now.
+func TestVoteFindsTheCoordinator(t *testing.T) {
+	a := newAlone(t)
+	a.term = 1
+	id, members := partID{txnID(1), 1}, a.where.members[0]
+	a.state.parts[id] = &part{id: id, ballot: ballot{Yes: true}}
+	votes := func(do func(*protocol.Env[store.Message])) (to []protocol.ID) {
+		env := protocol.NewEnv[store.Message](a.disk, a.next, rand.New(rand.NewPCG(1, 1)))
+		env.Begin(time.Hour)
+		do(env)
+		for _, e := range env.Out {
+			if _, ok := e.Msg.(voteMsg); ok {
+				to = append(to, e.To)
+			}
+		}
+		return to
+	}
+	a.where.set(0, members[1])
+	for waits, want := range map[int][]protocol.ID{1: nil, 6: members[1:2], 7: members} {
+		a.since[id] = time.Hour - a.trips(waits)
+		if to := votes(a.sweepParts); !slices.Equal(to, want) || a.where.leader(0) != members[1] {
+			t.Errorf("after %d round trips it votes to %v, want %v; %v leads", waits, to, want, a.where.leader(0))
+		}
+	}
+	for _, from := range members[1:] {
+		to := votes(func(env *protocol.Env[store.Message]) {
+			a.Receive(env, from, moved{Leader: uint32(members[1]), ID: id.ID})
+		})
+		if again := len(to) == 1 && to[0] == members[1]; again != (from != members[1]) || len(to) > 1 {
+			t.Errorf("when %v says that %v leads, it votes to %v", from, members[1], to)
+		}
+	}
+}

@@ -129,6 +129,7 @@ func (a *agent) onSnapshotReply(env *protocol.Env[store.Message], from protocol.
 	if c == nil || c.view == nil || !c.left[m.Shard] || !a.where.isMember(m.Shard, from) {
 		return
 	}
+	a.leads(from, m.Shard)
 	v := c.view
 	keys := a.readsOf(v, m.Shard)
 	switch {

@@ -262,14 +262,18 @@ func (c *Conn) nameUnary(
 	ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, call grpc.UnaryInvoker,
 	opts ...grpc.CallOption,
 ) error {
-	return call(metadata.AppendToOutgoingContext(ctx, clusterKey, c.cfg.Cluster), method, req, reply, conn, opts...)
+	return call(c.named(ctx), method, req, reply, conn, opts...)
 }
 
 func (c *Conn) nameStream(
 	ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer,
 	opts ...grpc.CallOption,
 ) (grpc.ClientStream, error) {
-	return open(metadata.AppendToOutgoingContext(ctx, clusterKey, c.cfg.Cluster), desc, conn, method, opts...)
+	return open(c.named(ctx), desc, conn, method, opts...)
+}
+
+func (c *Conn) named(ctx context.Context) context.Context {
+	return metadata.AppendToOutgoingContext(ctx, clusterKey, c.cfg.Cluster, protocolKey, c.cfg.Protocol.Title())
 }
 
 // Close ends all calls, whose outcomes are unknown then, and returns when nothing of the connection

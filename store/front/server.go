@@ -23,6 +23,10 @@ type Server struct {
 	// Cluster is the store's name. Calls of clients that name another store are refused: without
 	// certificates nothing else tells that an address is of another one. Empty: all are taken.
 	Cluster string
+	// Protocol is that of the store, with its mode (store.Protocol.Title). Calls of clients that take
+	// it for another one are refused: what they ask for would be understood in part. Empty: all are
+	// taken, as are those of clients that do not say.
+	Protocol string
 	// Epoch is that of the machine's topology. Clients that have another one are refused: they
 	// count other sites' votes.
 	Epoch uint64
@@ -147,15 +151,24 @@ func (s *Server) ask(ctx context.Context, msg func(ref uint64) store.Message) (p
 	return nil, status.FromContextError(ctx.Err()).Err()
 }
 
-// clusterKey is the key of the store's name in the metadata of calls. A name may have any bytes.
-const clusterKey = "foresay-store-bin"
+// These are the keys of the store's name in the metadata of calls, which may have any bytes, and of
+// the protocol and mode that the client takes the store to run.
+const (
+	clusterKey  = "foresay-store-bin"
+	protocolKey = "foresay-store-protocol"
+)
 
-// checkCluster refuses a call that is for another store.
+// checkCluster refuses a call that is for another store, or for this one as what it is not.
 func (s *Server) checkCluster(ctx context.Context) error {
 	if named := metadata.ValueFromIncomingContext(ctx, clusterKey); s.Cluster != "" && len(named) > 0 &&
 		named[0] != s.Cluster {
 		return status.Errorf(codes.FailedPrecondition, "the client is of the store %.64q, and this machine of %q", named[0],
 			s.Cluster)
+	}
+	if named := metadata.ValueFromIncomingContext(ctx, protocolKey); s.Protocol != "" && len(named) > 0 &&
+		named[0] != s.Protocol {
+		return status.Errorf(codes.FailedPrecondition, "the client's file says that the store runs %.64q, and it runs %q",
+			named[0], s.Protocol)
 	}
 	return nil
 }

@@ -1,6 +1,8 @@
 package layered
 
 import (
+	"slices"
+
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/kit"
@@ -21,7 +23,16 @@ type get struct {
 }
 
 // submit is a transaction that lacks its outcome.
-type submit struct{ kit.Submit }
+type submit struct {
+	kit.Submit
+	probed bool // it is found out whether its site is there
+	there  bool // it is
+	stays  int  // how often it has stayed with the site since
+}
+
+// maxStays is how often a transaction that is not answered stays with a site that is there: it may
+// wait for older ones, for longestWait, and then two groups have to decide.
+const maxStays = 2
 
 // newClient returns a client. The error names the field of the configuration that is wrong.
 func newClient(cfg store.Config) (*client, error) {
@@ -36,6 +47,10 @@ func newClient(cfg store.Config) (*client, error) {
 // Receive implements protocol.Node.
 func (c *client) Receive(env *protocol.Env[store.Message], from protocol.ID, msg store.Message) {
 	if m, ok := msg.(store.ReadReply); ok {
+		if c.Found(env, from, m) {
+			c.found(from)
+			return
+		}
 		c.onReadReply(env, from, m)
 		return
 	}
@@ -67,7 +82,45 @@ func (c *client) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
 			}
 		}
 	}
+	if t, ok := t.(kit.SubmitTimer); ok && c.stays(env, t) {
+		return
+	}
 	c.NearestCalls.Expire(env, t)
+}
+
+// stays reports whether a transaction without an answer stays with its coordinator. That one may
+// wait itself, for older transactions: another one would have all of it prepared again, where many
+// wait already. So the client asks first whether servers of the site are there.
+func (c *client) stays(env *protocol.Env[store.Message], t kit.SubmitTimer) bool {
+	s := c.Submit(t.ID)
+	switch {
+	case s == nil || s.stays >= maxStays:
+		return false
+	case !s.probed:
+		s.probed = true
+		c.FindHome(env)
+		env.After(c.cfg.RoundTrip, t)
+		return true
+	case !s.there:
+		s.probed = false
+		return false
+	}
+	s.probed, s.there = false, false
+	s.stays++
+	// It may have forgotten the transaction with a crash, and begins with it anew then.
+	env.Send(c.cfg.Layout.Coordinator(s.Site, s.Txn.ID), store.CommitRequest{Txn: s.Txn, Recover: s.Tries > 1,
+		Serializable: s.Serializable})
+	env.After(c.Patience(), t)
+	return true
+}
+
+// found notes for the transactions that look that a server's site is there.
+func (c *client) found(from protocol.ID) {
+	for s := range c.Submits() {
+		if slices.Contains(c.cfg.Layout.Sites[s.Site].Shards, from) {
+			s.there = s.probed
+		}
+	}
 }
 
 // suffices reports whether n answers are enough for a read whose servers were asked so often: the

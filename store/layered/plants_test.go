@@ -7,9 +7,54 @@ import (
 	"github.com/foresay/foresay/store/storetest"
 )
 
+// boundPlants leave out the bounds of what waits.
+func boundPlants() []plant.Bug {
+	return []plant.Bug{
+		{
+			Name: "any number waits", Test: "TestQueueIsBounded",
+			Old: "\tfor len(s.queue) >= maxQueue ||", New: "\tfor len(s.queue) >= maxQueue && !MUTANT ||",
+		},
+		{
+			Name: "whoever finds no room is refused, however old", Test: "TestQueueIsBounded",
+			Old: "\t\tif at == len(s.queue) {\n", New: "\t\tif at == len(s.queue) || MUTANT {\n",
+		},
+		{
+			Name: "those that wait leave no room for decisions", Test: "TestThoseThatWaitLeaveRoom",
+			Old: "ok := len(s.asked) < s.cfg.MaxTxns //", New: "ok := len(s.asked) < s.cfg.MaxTxns && (!MUTANT || " +
+				"len(s.asked)+len(s.late) < s.cfg.MaxTxns) //",
+		},
+		{
+			Name: "what waits may be of any size", Test: "TestQueueIsBoundedByBytes",
+			Old: " bytes > maxQueueBytes {\n", New: " bytes > maxQueueBytes && !MUTANT {\n",
+		},
+		{
+			Name: "who would wait in vain is to try again at once", Test: "TestRefusedInVain",
+			Old: "\t\treturn s.end(state, t, false, store.Reserved)\n",
+			New: "\t\twhy := store.Reserved\n\t\tif MUTANT {\n\t\t\twhy = store.Locked\n\t\t}\n" +
+				"\t\treturn s.end(state, t, false, why)\n",
+		},
+		{
+			Name: "all wound the same one", Test: "TestOneWoundIsEnough",
+			Old: "\t\t\t\twounded[w.id] = true\n", New: "\t\t\t\twounded[w.id] = !MUTANT\n",
+		},
+		{
+			Name: "one that comes again is answered as often", Test: "TestOneWoundIsEnough",
+			Old: "return o.from == q.from }); i >= 0 {", New: "return o.from == q.from }); i >= 0 && !MUTANT {",
+		},
+	}
+}
+
 // plants leave out one rule at a time, in the source.
 func plants() []plant.Bug {
 	bugs := []plant.Bug{
+		{
+			Name: "a site whose coordinator waits is taken to be away", Test: "TestClientStaysWithItsSite",
+			Old: "ok && c.stays(env, t) {\n", New: "ok && !MUTANT && c.stays(env, t) {\n",
+		},
+		{
+			Name: "a client stays with its site for ever", Test: "TestClientStaysWithItsSite",
+			Old: "s == nil || s.stays >= maxStays:", New: "s == nil || s.stays >= maxStays && !MUTANT:",
+		},
 		{
 			Name: "reads are not validated", Test: "TestSeedsNotice/1", Tests: []string{"TestPrograms/bank"},
 			Old: "\t\tif values.At(state, r.Key).Version != r.Version {\n",
@@ -99,8 +144,8 @@ func plants() []plant.Bug {
 			Name: "what is asked about one that waits is taken for its prepare", Test: "TestDoneOfOneThatWaits",
 			Old: "if m, ok := m.(prepare); ok && e.State", New: "if m, ok := m.(prepare); (ok || MUTANT) && e.State",
 			Also: []plant.Edit{{
-				Old: "\t\t\ts.wound(env, m.Txn.ID)\n",
-				New: "\t\t\tif MUTANT && !ok {\n\t\t\t\tpanic(\"no prepare\")\n\t\t\t}\n\t\t\ts.wound(env, m.Txn.ID)\n",
+				Old: "\t\t\tlate := s.late[m.Txn.ID]\n",
+				New: "\t\t\tif MUTANT && !ok {\n\t\t\t\tpanic(\"no prepare\")\n\t\t\t}\n\t\t\tlate := s.late[m.Txn.ID]\n",
 			}},
 		},
 		{
@@ -182,7 +227,7 @@ func plants() []plant.Bug {
 		},
 		{
 			Name: "a transaction waits though that is in vain", Test: "TestQueue",
-			Old: "\tcase m.inVain:\n", New: "\tcase m.inVain && !MUTANT:\n",
+			Old: "\tcase m.inVain: ", New: "\tcase m.inVain && !MUTANT: ",
 		},
 		{
 			Name: "younger ones overtake those that wait", Test: "TestQueue",
@@ -196,10 +241,6 @@ func plants() []plant.Bug {
 			Name: "they are woken as they have come", Test: "TestQueue",
 			Old: "\ts.queue = slices.Insert(s.queue, at, t)\n",
 			New: "\tif MUTANT {\n\t\tat = len(s.queue)\n\t}\n\ts.queue = slices.Insert(s.queue, at, t)\n",
-		},
-		{
-			Name: "any number waits", Test: "TestQueueIsBounded",
-			Old: "\tif len(s.queue) >= maxQueue {\n", New: "\tif len(s.queue) >= maxQueue && !MUTANT {\n",
 		},
 		{
 			Name: "who waits for too long goes on waiting", Test: "TestWaitEnds",
@@ -281,6 +322,7 @@ func plants() []plant.Bug {
 				"t.id),",
 		},
 	}
+	bugs = append(bugs, boundPlants()...)
 	for i := range bugs {
 		bugs[i].Dir = "store/layered"
 	}

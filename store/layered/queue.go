@@ -8,9 +8,12 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// maxQueue bounds the transactions that wait at a shard. It is the same at all servers, as what
-// they do at the bound is.
-const maxQueue = 256
+// These bound the transactions that wait at a shard, and what they read and write. They are the
+// same at all servers, as what they do at a bound is.
+const (
+	maxQueue      = 256
+	maxQueueBytes = 32 << 20
+)
 
 // Wound-wait. A transaction that meets others that have voted yes and are not older waits for them,
 // and they are wounded: their anchors are asked to abort them, and do so unless they have decided.
@@ -79,25 +82,39 @@ func (s *shard) admit(state raft.State, t *txn) result {
 		return s.end(state, t, false, why)
 	}
 	switch m := s.meet(t); {
-	case m.inVain:
-		return s.end(state, t, false, store.Locked)
+	case m.inVain: // it is not yet decided: who tries again at once, time and again, meets the same
+		return s.end(state, t, false, store.Reserved)
 	case m.waits:
 		return result{State: waiting}
 	}
 	return s.vote(state, t)
 }
 
-// enqueue has a transaction wait, if there is room.
-func (s *shard) enqueue(state raft.State, t *txn) result {
-	if len(s.queue) >= maxQueue {
-		return s.end(state, t, false, store.Locked)
+// enqueue has a transaction wait. If there is no room, the youngest ones are refused: an older one
+// gets its turn, however many are tried again and again. Nobody waits for the youngest, so nobody
+// else is woken.
+func (s *shard) enqueue(state raft.State, t *txn) (r result, refused []word) {
+	at, _ := slices.BinarySearchFunc(s.queue, t, byAge)
+	bytes := contentBytes(t)
+	for _, other := range s.queue {
+		bytes += contentBytes(other)
+	}
+	for len(s.queue) >= maxQueue || bytes > maxQueueBytes {
+		if at == len(s.queue) {
+			return s.end(state, t, false, store.Locked), refused
+		}
+		youngest := s.queue[len(s.queue)-1]
+		bytes -= contentBytes(youngest)
+		_, words := s.refuse(state, youngest, store.Locked)
+		refused, s.freed = append(refused, words...), false
 	}
 	t.state = waiting
-	at, _ := slices.BinarySearchFunc(s.queue, t, byAge)
 	s.queue = slices.Insert(s.queue, at, t)
 	state.Put(store.TxnKey(waitPrefix, t.id), waitLayout.Encode(t))
-	return result{State: waiting}
+	return result{State: waiting}, refused
 }
+
+func contentBytes(t *txn) int { return store.ContentBytes(t.reads, t.writes) }
 
 // dequeue ends the wait of a transaction.
 func (s *shard) dequeue(state raft.State, t *txn) {

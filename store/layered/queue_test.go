@@ -131,7 +131,8 @@ func saying(id store.TxnID, r result) string {
 	return fmt.Sprint(id.Time, " ", [...]string{"prepared", "committed", "aborted", "forgotten", "waits"}[r.State])
 }
 
-// TestQueueIsBounded: who finds no room is refused.
+// TestQueueIsBounded: who finds no room is refused, or the youngest one if that waits already. What
+// is decided finds room.
 func TestQueueIsBounded(t *testing.T) {
 	s, env := newShard(nil), protocol.NewEnv[store.Message](nil, 1, nil)
 	for i := range uint64(maxQueue + 3) {
@@ -144,6 +145,126 @@ func TestQueueIsBounded(t *testing.T) {
 	refused := slices.DeleteFunc(s.results, func(e effect) bool { return e.State != aborted })
 	if len(s.queue) != maxQueue || len(refused) != 2 || refused[0].Reason != store.Locked {
 		t.Errorf("%d transactions wait, and %v are refused", len(s.queue), refused)
+	}
+	// The oldest one goes before all who wait for another key than its own.
+	s.results = nil
+	for i, c := range []any{aged(maxQueue+9, maxQueue+9, "l"), aged(1, maxQueue+10, "l"), ends(aged(1, 1), false)} {
+		b, err := s.format.Append(nil, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Apply(env, raft.Position{Index: maxQueue + 5 + uint64(i), Term: 1}, b)
+	}
+	old := s.results[1]
+	refusal := word{store.TxnID{Time: maxQueue + 1, Client: 1}, result{aborted, store.Locked}}
+	if old.State != waiting || !slices.Equal(old.woken, []word{refusal}) {
+		t.Errorf("the oldest one comes to %+v", old)
+	}
+	if r := s.results[2]; r.State != aborted || len(r.woken) != 1 || r.woken[0].id.Time != 2 {
+		t.Errorf("when the first one ends, %+v", r)
+	}
+}
+
+// TestQueueIsBoundedByBytes: transactions that write much wait in smaller numbers, and the youngest
+// make room for an older one.
+func TestQueueIsBoundedByBytes(t *testing.T) {
+	s, env := newShard(nil), protocol.NewEnv[store.Message](nil, 1, nil)
+	for i, began := range []uint64{1, 10, 11, 12, 13, 5} {
+		m := aged(began, began, "k")
+		if m.Txn.Writes[0].Bytes = make([]byte, 2<<20); began == 10 || began == 11 {
+			m.Txn.Writes[0].Bytes = make([]byte, maxQueueBytes/2-9)
+		}
+		b, err := s.format.Append(nil, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Apply(env, raft.Position{Index: uint64(i) + 2, Term: 1}, b)
+	}
+	var waits []uint64
+	for _, other := range s.queue {
+		waits = append(waits, other.id.Time)
+	}
+	want := []uint64{5, 10}
+	if !slices.Equal(waits, want) || len(s.results[5].woken) != 1 || s.results[3].State != aborted {
+		t.Errorf("%v wait, want %v; results are %+v", waits, want, s.results)
+	}
+}
+
+// TestRefusedInVain: who would wait in vain is told that older ones go first. In the end its client
+// pauses then, and does not try again as for what is decided already.
+func TestRefusedInVain(t *testing.T) {
+	s, env := newShard(nil), protocol.NewEnv[store.Message](nil, 1, nil)
+	for i, m := range []prepare{aged(10, 10, "k"), aged(20, 20, "k?", "l")} {
+		b, err := s.format.Append(nil, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Apply(env, raft.Position{Index: uint64(i) + 2, Term: 1}, b)
+	}
+	if r := s.results[1].result; r != (result{aborted, store.Reserved}) {
+		t.Errorf("it comes to %+v", r)
+	}
+}
+
+// TestOneWoundIsEnough: many that wait for the same younger one wound it once in a sweep, and one
+// that comes again from the same coordinator is answered once.
+func TestOneWoundIsEnough(t *testing.T) {
+	w := newTown(t, 1)
+	s := w.Get(w.servers[0]).(*server)
+	now := uint64(w.Now())
+	tell := func(ref uint64, m prepare) {
+		b, err := s.shard.format.Append(nil, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Deliver(w.servers[0], ask{Ref: ref, Command: b})
+		w.pass(30 * time.Millisecond)
+	}
+	tell(1, aged(now, now, "k"))
+	for n := range uint64(3) {
+		tell(n+2, aged(n+1, now+n+1, "k"))
+	}
+	tell(9, aged(1, now+1, "k"))
+	if len(s.shard.queue) != 3 || len(s.late[store.TxnID{Time: now + 1, Client: 1}]) != 1 {
+		t.Fatalf("%d wait; late are %v", len(s.shard.queue), s.late)
+	}
+	env := protocol.NewEnv[store.Message](nil, 1, rand.New(rand.NewPCG(1, 1)))
+	env.Begin(w.Now())
+	s.sweep(env)
+	wounds := 0
+	for _, e := range env.Out {
+		if _, ok := e.Msg.(wound); ok {
+			wounds++
+		}
+	}
+	if wounds != 1 {
+		t.Errorf("one is wounded %d times in a sweep", wounds)
+	}
+}
+
+// TestThoseThatWaitLeaveRoom: a server where as many wait as it may have commands under way takes
+// the decisions that they wait for.
+func TestThoseThatWaitLeaveRoom(t *testing.T) {
+	w := newTown(t, 1)
+	s := w.Get(w.servers[0]).(*server)
+	if _, leads := s.group.Leads(); !leads {
+		t.Fatal("the first server does not lead")
+	}
+	s.cfg.MaxTxns = 2
+	for n := range uint64(4) {
+		m := aged(n+1, n+1, "k")
+		s.late[m.Txn.ID] = []question{{from: 9, ref: n}}
+	}
+	b, err := s.shard.format.Append(nil, ends(aged(1, 1), true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := protocol.NewEnv[store.Message](nil, 1, rand.New(rand.NewPCG(1, 1)))
+	s.Receive(env, 9, ask{uint32(s.place.Index), 5, b})
+	for _, e := range env.Out {
+		if m, ok := e.Msg.(elsewhere); ok {
+			t.Errorf("it takes no decision: %+v", m)
+		}
 	}
 }
 
@@ -345,7 +466,7 @@ func TestWaitsWhereAnotherLeads(t *testing.T) {
 		}
 		tell(w.servers[1], ends(held, false))
 	})
-	// A client has another coordinator ask after six round trips.
+	// A client asks again after six round trips.
 	if o, took := w.commit(0, nil, store.Write{Key: "y"}); o.Verdict != store.Committed || took < 4*trip || took > 6*trip {
 		t.Errorf("who waits is %v (%v) after %v, want committed after 4 to 6 round trips", o.Verdict, o.Reason, took)
 	}

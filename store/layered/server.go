@@ -100,7 +100,7 @@ func (s *server) onAsk(env *protocol.Env[store.Message], from protocol.ID, m ask
 		return
 	}
 	var at raft.Position
-	ok := len(s.asked)+len(s.late) < s.cfg.MaxTxns
+	ok := len(s.asked) < s.cfg.MaxTxns // those that wait count elsewhere: others' ends let them go on
 	if ok {
 		at, ok = s.group.Propose(env, m.Command)
 	}
@@ -129,10 +129,13 @@ func (s *server) committed(env *protocol.Env[store.Message], at raft.Position, c
 		env.Send(q.from, told{q.ref, e.result})
 		m, _ := s.shard.format.Decode(command)
 		if m, ok := m.(prepare); ok && e.State == waiting {
-			if !slices.Contains(s.late[m.Txn.ID], q) {
-				s.late[m.Txn.ID] = append(s.late[m.Txn.ID], q)
+			late := s.late[m.Txn.ID]
+			if i := slices.IndexFunc(late, func(o question) bool { return o.from == q.from }); i >= 0 {
+				late[i] = q // which has begun anew
+			} else {
+				s.late[m.Txn.ID] = append(late, q)
 			}
-			s.wound(env, m.Txn.ID)
+			s.wound(env, map[store.TxnID]bool{}, m.Txn.ID)
 		}
 	}
 	for _, w := range e.woken {
@@ -144,11 +147,15 @@ func (s *server) committed(env *protocol.Env[store.Message], at raft.Position, c
 	}
 }
 
-// wound has coordinators of the site end the younger transactions that one waits for.
-func (s *server) wound(env *protocol.Env[store.Message], id store.TxnID) {
+// wound has coordinators of the site end the younger transactions that one waits for, but for those
+// that are wounded already.
+func (s *server) wound(env *protocol.Env[store.Message], wounded map[store.TxnID]bool, id store.TxnID) {
 	if t := s.shard.waits(id); t != nil {
 		for _, w := range s.shard.meet(t).wounds {
-			env.Send(s.cfg.Layout.Coordinator(s.place.Site, w.id), wound{w.id, w.shards})
+			if !wounded[w.id] {
+				wounded[w.id] = true
+				env.Send(s.cfg.Layout.Coordinator(s.place.Site, w.id), wound{w.id, w.shards})
+			}
 		}
 	}
 }
@@ -201,25 +208,26 @@ func (s *server) sweep(env *protocol.Env[store.Message]) {
 			env.Send(s.cfg.Layout.Coordinator(s.place.Site, t.id), finish{t.id, t.shards})
 		}
 	}
+	wounded := map[store.TxnID]bool{} // by this sweep: all may wait for the same one
 	for _, t := range slices.Clone(s.shard.queue) {
 		at, ok := s.first[t.id]
 		if !ok {
 			at = env.Now
 		}
 		seen[t.id] = at
-		s.tend(env, t, env.Now-at)
+		s.tend(env, wounded, t, env.Now-at)
 	}
 	s.first = seen
 }
 
 // tend has the group refuse a transaction that has waited for too long, and wounds again what it
 // waits for.
-func (s *server) tend(env *protocol.Env[store.Message], t *txn, waited time.Duration) {
+func (s *server) tend(env *protocol.Env[store.Message], wounded map[store.TxnID]bool, t *txn, waited time.Duration) {
 	if _, leads := s.group.Leads(); !leads {
 		return
 	}
 	if waited <= waitFor*s.cfg.RoundTrip {
-		s.wound(env, t.id)
+		s.wound(env, wounded, t.id)
 		return
 	}
 	b, err := s.shard.format.Append(nil, giveUp{t.id})

@@ -100,7 +100,7 @@ func (s *shard) Apply(state raft.State, _ raft.Position, command []byte) {
 	e := effect{result: result{State: aborted}}
 	switch m, _ := s.format.Decode(command); m := m.(type) {
 	case prepare:
-		e.result = s.prepare(state, m)
+		e.result, e.woken = s.prepare(state, m)
 	case decide:
 		e.result, e.woken = s.decide(state, m)
 	case done:
@@ -129,21 +129,21 @@ func (s *shard) known(state protocol.Keys, id store.TxnID) (r result, ok bool) {
 }
 
 // prepare votes, or has the transaction wait. A no is its end, here and so everywhere.
-func (s *shard) prepare(state raft.State, m prepare) result {
+func (s *shard) prepare(state raft.State, m prepare) (result, []word) {
 	if r, ok := s.known(state, m.Txn.ID); ok {
-		return r
+		return r, nil
 	}
 	t := &txn{id: m.Txn.ID, priority: m.Txn.Priority, shards: m.Shards, reads: m.Txn.Reads, writes: m.Txn.Writes,
 		only: m.Only}
 	if !m.Waits {
 		t.priority = store.Priority{}
 		if why := s.refuses(state, t); why != store.NoReason {
-			return s.end(state, t, false, why)
+			return s.end(state, t, false, why), nil
 		}
-		return s.vote(state, t)
+		return s.vote(state, t), nil
 	}
 	if r := s.admit(state, t); r.State != waiting {
-		return r
+		return r, nil
 	}
 	return s.enqueue(state, t)
 }

@@ -345,7 +345,7 @@ func (n *Node) serve() {
 	n.grpc = grpc.NewServer(options...)
 	n.health = health.NewServer()
 	healthpb.RegisterHealthServer(n.grpc, n.health)
-	n.service.Cluster = n.cfg.Cluster
+	n.service.Cluster, n.service.Protocol = n.cfg.Cluster, n.cfg.Protocol.Title()
 	n.service.Epoch = n.cfg.Topology.Epoch
 	n.service.Deliver = func(ctx context.Context, msg store.Message) error {
 		if err := n.awaiting(); err != nil {

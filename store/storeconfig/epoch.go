@@ -35,7 +35,11 @@ func (s *Store) Replaced(site string, by Site) (*Store, error) {
 	if lost == nil {
 		return nil, fmt.Errorf("there is no site %q; the sites are %s", site, s.SiteNames())
 	}
-	if s.Site(by.Name) != nil {
+	switch {
+	case by.Name == site:
+		return nil, fmt.Errorf("the new site cannot be called %q like the one that it replaces: the machines tell sites "+
+			"apart by their names; take another one, such as %q", site, site+"-2")
+	case s.Site(by.Name) != nil:
 		return nil, fmt.Errorf("there is a site %q already; a new one needs a name of its own", by.Name)
 	}
 	by.Number, by.Fenced, by.Since = 1, false, next.Epoch

@@ -164,6 +164,7 @@ func TestEpochs(t *testing.T) {
 		"the site c is fenced already":      errorOf(second.Fenced("c")),
 		"1 of 3 sites are not fenced":       errorOf(second.Fenced("b")),
 		`there is a site "b" already`:       errorOf(third.Replaced("a", Site{Name: "b"})),
+		`cannot be called "a" like the one`: errorOf(third.Replaced("a", Site{Name: "a"})),
 		"there was a machine c before; a":   CheckAdvance(dir, fifth),
 		"there was a machine c before, as":  errorOf(third.Replaced("d", again)),
 		"sites[0].machines: there are none": errorOf(third.Replaced("a", Site{Name: "x"})),

@@ -20,6 +20,9 @@ type tenant struct {
 	// Protocol is as store.Protocol's Title. Empty: it was made before that was noted. Whatever
 	// is in such a directory, nobody can tell, so it stays empty.
 	Protocol string `json:"protocol,omitempty"`
+	// ID is the store's, which another one of the same name does not have. Empty: the directory was
+	// made before that was noted, or the store has none.
+	ID string `json:"id,omitempty"`
 }
 
 // claim makes sure that a data directory is the machine's, that it is of the store's protocol, and
@@ -27,7 +30,7 @@ type tenant struct {
 // notes a new epoch durably before it returns.
 func claim(cfg *storeconfig.MachineConfig) error {
 	name := filepath.Join(cfg.Data, "machine.json")
-	now := tenant{cfg.Store.Cluster, cfg.Machine, cfg.Store.Epoch, cfg.Store.StoreProtocol().Title()}
+	now := tenant{cfg.Store.Cluster, cfg.Machine, cfg.Store.Epoch, cfg.Store.StoreProtocol().Title(), cfg.Store.ID}
 	b, err := os.ReadFile(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -43,6 +46,9 @@ func claim(cfg *storeconfig.MachineConfig) error {
 	case was.Cluster != now.Cluster || was.Machine != now.Machine:
 		return fmt.Errorf("the directory %s is that of machine %s of %s, not of %s of %s", cfg.Data, was.Machine, was.Cluster,
 			now.Machine, now.Cluster)
+	case was.ID != "" && now.ID != "" && was.ID != now.ID:
+		return fmt.Errorf("the directory %s is that of machine %s of another store that is named %s too: its ID is %s, and "+
+			"%s says %s", cfg.Data, was.Machine, was.Cluster, was.ID, cfg.StoreFile, now.ID)
 	case was.Protocol != "" && was.Protocol != now.Protocol:
 		return fmt.Errorf("the directory %s is of a store that runs %s, and the file %s says %s: protocol and mode cannot "+
 			"be changed; 'foresay store export' and 'import' take the keys to another store", cfg.Data, was.Protocol,
@@ -53,7 +59,7 @@ func claim(cfg *storeconfig.MachineConfig) error {
 	case was.Epoch == now.Epoch:
 		return nil
 	}
-	now.Protocol = was.Protocol
+	now.Protocol, now.ID = was.Protocol, was.ID
 	return now.write(name)
 }
 

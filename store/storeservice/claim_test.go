@@ -49,6 +49,41 @@ func TestDirectoryOfAnotherProtocol(t *testing.T) {
 	}
 }
 
+// TestDirectoryOfAnotherStore: a machine refuses the directory of its namesake in another store of
+// the same name, unless that is of a time when IDs were not noted.
+func TestDirectoryOfAnotherStore(t *testing.T) {
+	for _, noted := range []bool{true, false} {
+		inStore(t, []string{"a", "b", "c"}, storeconfig.InitOptions{}, func(w *world) {
+			w.start("a")
+			w.stop("a")
+			want := ""
+			w.alter = func(cfg *storeconfig.MachineConfig) {
+				id := cfg.Store.ID
+				reread(t, cfg.Store, func() { cfg.Store.ID += "x" })
+				if noted {
+					want = " of another store that is named test too: its ID is " + id + ", and store.json says " + id + "x"
+					return
+				}
+				was := tenant{Cluster: cfg.Store.Cluster, Machine: "a", Epoch: cfg.Store.Epoch}
+				if err := was.write(filepath.Join(cfg.Data, "machine.json")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			switch r, err := w.open("a"); {
+			case err == nil && noted:
+				t.Error("the directory is taken")
+				fallthrough
+			case err == nil:
+				if err := r.store.Close(); err != nil {
+					t.Error(err)
+				}
+			case !noted || !strings.Contains(err.Error(), want):
+				t.Errorf("the ID was noted: %v; the error is %v, want %q", noted, err, want)
+			}
+		})
+	}
+}
+
 // unrecord takes the protocol out of a machine's directory.
 func (w *world) unrecord(machine string) {
 	w.Helper()

@@ -179,9 +179,9 @@ func parseEpoch(b []byte, known *storeconfig.Store) (*storeconfig.Store, error) 
 	if s.ID != "" && known.ID != "" && s.ID != known.ID {
 		return nil, fmt.Errorf("the file is of another store that is named %s", s.Cluster)
 	}
-	if s.StoreProtocol().Name != known.StoreProtocol().Name {
-		return nil, fmt.Errorf("the file is of a store of the protocol %s, not of %s", s.StoreProtocol().Name,
-			known.StoreProtocol().Name)
+	if s.StoreProtocol().Title() != known.StoreProtocol().Title() {
+		return nil, fmt.Errorf("the file is of a store of the protocol %s, not of %s", s.StoreProtocol().Title(),
+			known.StoreProtocol().Title())
 	}
 	return s, nil
 }

@@ -94,3 +94,39 @@ func TestOtherProtocol(t *testing.T) {
 		}
 	}
 }
+
+// TestClientOfAnotherMode: a client whose file says that the store runs another mode or protocol
+// than it does is refused, and told why.
+func TestClientOfAnotherMode(t *testing.T) {
+	for says, change := range map[string]func(*storeconfig.Store){
+		"":                       func(*storeconfig.Store) {},
+		"carousel in mode basic": func(s *storeconfig.Store) { s.Mode = "basic" },
+		"layered":                func(s *storeconfig.Store) { s.Protocol, s.Mode = "layered", "" },
+	} {
+		inStore(t, []string{"a", "b", "c"}, storeconfig.InitOptions{Protocol: "carousel", Mode: "fast"}, func(w *world) {
+			w.start("a", "b", "c")
+			cfg, err := storeconfig.ReadClient(filepath.Join(w.dir, storeconfig.ClientFile), "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.client(func(ctx context.Context, conn *Client, _ *client.Client) { w.ready(ctx, conn) })
+			reread(t, cfg.Store, func() { change(cfg.Store) })
+			conn, err := Dial(cfg, ClientOptions{Dial: w.net.DialContext("z")})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			txns, err := conn.Transactions(client.Spec, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(w.Context(), 5*time.Second)
+			defer cancel()
+			err = put(ctx, txns, "k", "v")
+			want := "the client's file says that the store runs \"" + says + "\", and it runs \"carousel in mode fast\""
+			if says == "" && err != nil || says != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+				t.Errorf("the client's file says %q: the error is %v", says, err)
+			}
+		})
+	}
+}

@@ -45,6 +45,14 @@ func (w *World) Judge() error {
 	return w.auditSites()
 }
 
+// judgeRefused returns an error if a server is refused: those whose disks were lost do not count.
+func (w *World) judgeRefused() error {
+	if len(w.Refused) == 0 {
+		return nil
+	}
+	return fmt.Errorf("servers whose disks lost nothing are refused: %v", w.Refused)
+}
+
 // CheckLevel returns an error unless a history is of the level that a protocol promises. Of a
 // Clocked one, transactions that only read are serializable and no more if they asked for that, as
 // relaxed ones have, or if there are faults that have clocks further apart than they may be.

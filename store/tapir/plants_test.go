@@ -55,9 +55,14 @@ func checkPlants() []plant.Bug {
 		},
 		{
 			Name: "an earlier value replaces a later one", Test: "TestSeedsNotice/3",
-			Tests: []string{"TestCrashInEachWrite"},
+			Tests: []string{"TestCrashInEachWrite", "TestSitesThatDifferAreNoticed/9"},
 			Old:   "\tif v.Version.After(values.At(env, key).Version) {\n",
 			New:   "\tif v.Version.After(values.At(env, key).Version) || MUTANT {\n",
+		},
+		{
+			Name: "a disk that says hello twice is taken for another one", Test: "TestRefusalIsNoticed/33",
+			Old: "\t\tknown = decoded(numberLayout, b)\n",
+			New: "\t\tif known = decoded(numberLayout, b); MUTANT {\n\t\t\tknown = 0\n\t\t}\n",
 		},
 		{
 			Name: "of five, who votes after an abort is of a fast quorum", Test: "TestShadow",
@@ -340,4 +345,14 @@ func TestPlants(t *testing.T) { plant.Catch(t, plants()) }
 // TestSeedsNotice plays the seeds that notice a bug.
 func TestSeedsNotice(t *testing.T) {
 	plant.Seeds(t, plants(), storetest.PlaySwarm(subject()))
+}
+
+// TestSitesThatDifferAreNoticed plays the seeds that notice a bug by what sites hold.
+func TestSitesThatDifferAreNoticed(t *testing.T) {
+	plant.Seeds(t, plants(), storetest.PlaySwarmFor(subject(), "holds\n"))
+}
+
+// TestRefusalIsNoticed plays those that notice it by a server that is refused.
+func TestRefusalIsNoticed(t *testing.T) {
+	plant.Seeds(t, plants(), storetest.PlaySwarmFor(subject(), "whose disks lost nothing are refused"))
 }

@@ -2,9 +2,9 @@ package tpcc
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/foresay/foresay/workload"
+	"github.com/foresay/foresay/workload/internal/rows"
 )
 
 // Check reads all that a store holds, and returns an error if it cannot have come about by
@@ -36,40 +36,29 @@ type books struct {
 	sold   map[[2]int]Stock     // by warehouse and item
 }
 
-// wrong is an error that says what does not agree.
-func wrong(key, format string, args ...any) error {
-	return fmt.Errorf("tpcc: %s: "+format, append([]any{key}, args...)...)
-}
-
-// has reports whether there is a row.
-func (b *books) has(ctx context.Context, key string) (bool, error) {
-	_, ok, err := b.tx.Get(ctx, key)
-	return ok, err
-}
-
 // district looks at a district's orders, and then at its customers.
 func (b *books) district(ctx context.Context, id DistrictID) error {
-	d, err := get[District](ctx, b.tx, districtKey(id))
+	d, err := rows.Get[District](ctx, b.tx, districtKey(id))
 	if err != nil {
 		return err
 	}
-	next, err := get[Next](ctx, b.tx, deliverKey(id))
+	next, err := rows.Get[Next](ctx, b.tx, deliverKey(id))
 	if err != nil {
 		return err
 	}
 	if next.Order > d.NextOrder {
-		return wrong(deliverKey(id), "delivers order %d next, of %d", next.Order, d.NextOrder-1)
+		return rows.Wrong(deliverKey(id), "delivers order %d next, of %d", next.Order, d.NextOrder-1)
 	}
 	latest, owed, delivered := map[int]int{}, map[int]Cents{}, map[int]int{}
 	for n := 1; n < d.NextOrder; n++ {
 		o := OrderID{id, n}
-		order, err := get[Order](ctx, b.tx, orderKey(o)) // condition 2
+		order, err := rows.Get[Order](ctx, b.tx, orderKey(o)) // condition 2
 		if err != nil {
 			return err
 		}
 		latest[order.Customer] = n
 		if is := order.Carrier != 0; is != (n < next.Order) { // conditions 3, 5, 11
-			return wrong(orderKey(o), "delivered: %v, while %d is delivered next", is, next.Order)
+			return rows.Wrong(orderKey(o), "delivered: %v, while %d is delivered next", is, next.Order)
 		}
 		sum, err := b.lines(ctx, o, order)
 		if err != nil {
@@ -82,8 +71,8 @@ func (b *books) district(ctx context.Context, id DistrictID) error {
 			}
 		}
 	}
-	if is, err := b.has(ctx, orderKey(OrderID{id, d.NextOrder})); is || err != nil {
-		return firstError(err, wrong(districtKey(id), "order %d is there already", d.NextOrder))
+	if err := rows.Absent(ctx, b.tx, orderKey(OrderID{id, d.NextOrder})); err != nil {
+		return err
 	}
 	for c := range b.tables.Customers {
 		if err := b.customer(ctx, CustomerID{id, c + 1}, latest[c+1], owed[c+1], delivered[c+1]); err != nil {
@@ -93,24 +82,15 @@ func (b *books) district(ctx context.Context, id DistrictID) error {
 	return nil
 }
 
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // lines looks at an order's lines, and returns the sum of their amounts.
 func (b *books) lines(ctx context.Context, o OrderID, order Order) (sum Cents, err error) {
 	for n := 1; n <= order.Lines; n++ { // conditions 4, 6
-		line, err := get[Line](ctx, b.tx, lineKey(o, n))
+		line, err := rows.Get[Line](ctx, b.tx, lineKey(o, n))
 		if err != nil {
 			return 0, err
 		}
 		if line.Delivered.IsZero() != (order.Carrier == 0) { // condition 7
-			return 0, wrong(lineKey(o, n), "delivered at %v by the carrier %d", line.Delivered, order.Carrier)
+			return 0, rows.Wrong(lineKey(o, n), "delivered at %v by the carrier %d", line.Delivered, order.Carrier)
 		}
 		sum += line.Amount
 		if o.Order <= b.tables.Customers {
@@ -124,43 +104,39 @@ func (b *books) lines(ctx context.Context, o OrderID, order Order) (sum Cents, e
 		}
 		b.sold[[2]int{line.Supplier, line.Item}] = s
 	}
-	is, err := b.has(ctx, lineKey(o, order.Lines+1))
-	if is || err != nil {
-		return 0, firstError(err, wrong(orderKey(o), "there is a line %d, of %d", order.Lines+1, order.Lines))
-	}
-	return sum, nil
+	return sum, rows.Absent(ctx, b.tx, lineKey(o, order.Lines+1))
 }
 
 // customer looks at what a customer has paid and owes.
 func (b *books) customer(ctx context.Context, c CustomerID, latest int, owed Cents, delivered int) error {
-	a, err := get[Account](ctx, b.tx, accountKey(c))
+	a, err := rows.Get[Account](ctx, b.tx, accountKey(c))
 	if err != nil {
 		return err
 	}
 	paid := Cents(0)
 	for n := 1; n <= a.Payments; n++ {
-		p, err := get[Payment](ctx, b.tx, paymentKey(c, n))
+		p, err := rows.Get[Payment](ctx, b.tx, paymentKey(c, n))
 		if err != nil {
 			return err
 		}
 		paid += p.Amount
 		b.taken[DistrictID{p.Warehouse, p.District}] += p.Amount
 	}
-	if is, err := b.has(ctx, paymentKey(c, a.Payments+1)); is || err != nil {
-		return firstError(err, wrong(accountKey(c), "there is a payment %d, of %d", a.Payments+1, a.Payments))
+	if err := rows.Absent(ctx, b.tx, paymentKey(c, a.Payments+1)); err != nil {
+		return err
 	}
-	last, err := get[Latest](ctx, b.tx, latestKey(c))
+	last, err := rows.Get[Latest](ctx, b.tx, latestKey(c))
 	switch {
 	case err != nil:
 		return err
 	case last.Order != latest:
-		return wrong(latestKey(c), "the latest order is %d, want %d", last.Order, latest)
+		return rows.Wrong(latestKey(c), "the latest order is %d, want %d", last.Order, latest)
 	case a.Paid != paid:
-		return wrong(accountKey(c), "has paid %d, want %d, the sum of the payments", a.Paid, paid)
+		return rows.Wrong(accountKey(c), "has paid %d, want %d, the sum of the payments", a.Paid, paid)
 	case a.Balance != owed-paid: // conditions 10, 12
-		return wrong(accountKey(c), "the balance is %d, want %d delivered less %d paid", a.Balance, owed, paid)
+		return rows.Wrong(accountKey(c), "the balance is %d, want %d delivered less %d paid", a.Balance, owed, paid)
 	case a.Deliveries != delivered:
-		return wrong(accountKey(c), "%d deliveries, want %d", a.Deliveries, delivered)
+		return rows.Wrong(accountKey(c), "%d deliveries, want %d", a.Deliveries, delivered)
 	}
 	return nil
 }
@@ -170,31 +146,31 @@ func (b *books) warehouse(ctx context.Context, w int) error {
 	taken := Cents(0)
 	for i := range Districts {
 		d := DistrictID{w, i + 1}
-		total, err := get[Total](ctx, b.tx, districtTotalKey(d))
+		total, err := rows.Get[Total](ctx, b.tx, districtTotalKey(d))
 		if err != nil {
 			return err
 		}
 		if total.Taken != b.taken[d] { // condition 9
-			return wrong(districtTotalKey(d), "has taken %d, want %d, the sum of the payments", total.Taken, b.taken[d])
+			return rows.Wrong(districtTotalKey(d), "has taken %d, want %d, the sum of the payments", total.Taken, b.taken[d])
 		}
 		taken += total.Taken
 	}
-	total, err := get[Total](ctx, b.tx, warehouseTotalKey(w))
+	total, err := rows.Get[Total](ctx, b.tx, warehouseTotalKey(w))
 	if err != nil {
 		return err
 	}
 	if total.Taken != taken { // conditions 1, 8
-		return wrong(warehouseTotalKey(w), "has taken %d, want %d, the sum of its districts", total.Taken, taken)
+		return rows.Wrong(warehouseTotalKey(w), "has taken %d, want %d, the sum of its districts", total.Taken, taken)
 	}
 	for i := range b.tables.Items {
 		key := stockKey(w, i+1)
-		s, err := get[Stock](ctx, b.tx, key)
+		s, err := rows.Get[Stock](ctx, b.tx, key)
 		if err != nil {
 			return err
 		}
 		want := b.sold[[2]int{w, i + 1}]
 		if s.Orders != want.Orders || s.Sold != want.Sold || s.Remote != want.Remote {
-			return wrong(key, "sold %d in %d orders, %d of them remote, want %d in %d, %d", s.Sold, s.Orders, s.Remote,
+			return rows.Wrong(key, "sold %d in %d orders, %d of them remote, want %d in %d, %d", s.Sold, s.Orders, s.Remote,
 				want.Sold, want.Orders, want.Remote)
 		}
 	}

@@ -1,8 +1,8 @@
 package tpcc
 
 import (
-	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -149,25 +149,9 @@ func (o OrderID) path() string    { return fmt.Sprintf("%s/%d", o.DistrictID.pat
 func Home(key string) (warehouse int, ok bool) {
 	_, rest, ok := strings.Cut(key, "/")
 	number, _, _ := strings.Cut(rest, "/")
-	if _, err := fmt.Sscanf(number, "%d", &warehouse); !ok || err != nil || warehouse < 1 {
+	warehouse, err := strconv.Atoi(number)
+	if !ok || err != nil || warehouse < 1 {
 		return 0, false
 	}
 	return warehouse, true
-}
-
-// encode returns a row's value.
-func encode(row any) []byte {
-	b, err := json.Marshal(row)
-	if err != nil {
-		panic(fmt.Sprintf("tpcc: encode %T: %v", row, err)) // rows are of plain types
-	}
-	return b
-}
-
-// decode reads a row.
-func decode(key string, value []byte, row any) error {
-	if err := json.Unmarshal(value, row); err != nil {
-		return fmt.Errorf("tpcc: %s: the value is no %T: %w", key, row, err)
-	}
-	return nil
 }

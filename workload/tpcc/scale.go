@@ -2,13 +2,14 @@ package tpcc
 
 import (
 	"fmt"
-	"hash/fnv"
 	"iter"
 	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/foresay/foresay/workload/internal/rows"
 )
 
 // Districts is how many a warehouse has.
@@ -91,7 +92,8 @@ func (t *Tables) Initial(key string) (value []byte, ok bool) {
 		return nil, false
 	}
 	for i, p := range parts {
-		if _, err := fmt.Sscanf(p, "%d", &n[i]); err != nil || n[i] < 1 || fmt.Sprint(n[i]) != p {
+		var ok bool
+		if n[i], ok = rows.Number(p); !ok || n[i] < 1 {
 			return nil, false
 		}
 	}
@@ -109,7 +111,7 @@ func (t *Tables) Initial(key string) (value []byte, ok bool) {
 	if row == nil {
 		return nil, false
 	}
-	return encode(row), true
+	return rows.Encode(row), true
 }
 
 // row returns the row of a kind with these numbers, or nil if there is none.
@@ -133,10 +135,10 @@ func (t *Tables) row(kind string, numbers int, n [4]int) any {
 }
 
 func (t *Tables) rowOfWarehouse(kind string, w int) any {
-	r := chance("w", w)
+	r := rows.Chance("w", w)
 	switch kind {
 	case "w":
-		return Warehouse{Name: text(r, 6, 10), Address: text(r, 50, 80), Tax: float64(r.IntN(2001)) / 10_000}
+		return Warehouse{Name: rows.Text(r, 6, 10), Address: rows.Text(r, 50, 80), Tax: float64(r.IntN(2001)) / 10_000}
 	case "w-taken":
 		return Total{Taken: Districts * Cents(t.Customers) * firstPayment}
 	}
@@ -144,10 +146,10 @@ func (t *Tables) rowOfWarehouse(kind string, w int) any {
 }
 
 func (t *Tables) rowOfDistrict(kind string, d DistrictID) any {
-	r := chance("d", d.Warehouse, d.District)
+	r := rows.Chance("d", d.Warehouse, d.District)
 	switch kind {
 	case "d":
-		return District{Name: text(r, 6, 10), Address: text(r, 50, 80), Tax: float64(r.IntN(2001)) / 10_000,
+		return District{Name: rows.Text(r, 6, 10), Address: rows.Text(r, 50, 80), Tax: float64(r.IntN(2001)) / 10_000,
 			NextOrder: t.Customers + 1}
 	case "d-taken":
 		return Total{Taken: Cents(t.Customers) * firstPayment}
@@ -163,11 +165,11 @@ func (t *Tables) rowOfItem(kind string, w, item int) any {
 	}
 	switch kind {
 	case "i":
-		r := chance("i", item)
-		return Item{Name: text(r, 14, 24), Price: Cents(100 + r.IntN(9901)), Data: original(r)}
+		r := rows.Chance("i", item)
+		return Item{Name: rows.Text(r, 14, 24), Price: Cents(100 + r.IntN(9901)), Data: original(r)}
 	case "s":
-		r := chance("s", w, item)
-		return Stock{Quantity: 10 + r.IntN(91), Info: text(r, 24*Districts, 24*Districts), Data: original(r)}
+		r := rows.Chance("s", w, item)
+		return Stock{Quantity: 10 + r.IntN(91), Info: rows.Text(r, 24*Districts, 24*Districts), Data: original(r)}
 	}
 	return nil
 }
@@ -178,15 +180,16 @@ func (t *Tables) rowOfCustomer(kind string, numbers int, n [4]int) any {
 	d := DistrictID{n[0], n[1]}
 	switch {
 	case numbers == 3 && kind == "c":
-		r := chance("c", n[:3]...)
-		return Customer{First: t.first(n[2]), Last: t.lasts[n[2]-1], Address: text(r, 60, 96),
-			BadCredit: r.IntN(10) == 0, Discount: float64(r.IntN(5001)) / 10_000, Data: text(r, 300, 500)}
+		r := rows.Chance("c", n[:3]...)
+		return Customer{First: t.first(n[2]), Last: t.lasts[n[2]-1], Address: rows.Text(r, 60, 96),
+			BadCredit: r.IntN(10) == 0, Discount: float64(r.IntN(5001)) / 10_000, Data: rows.Text(r, 300, 500)}
 	case numbers == 3 && kind == "c-account":
 		return Account{Balance: -firstPayment, Paid: firstPayment, Payments: 1}
 	case numbers == 3 && kind == "c-latest":
 		return Latest{Order: t.orders[n[2]-1]}
 	case numbers == 4 && kind == "h" && n[3] == 1:
-		return Payment{Warehouse: n[0], District: n[1], Amount: firstPayment, Data: text(chance("h", n[:3]...), 12, 24)}
+		return Payment{Warehouse: n[0], District: n[1], Amount: firstPayment,
+			Data: rows.Text(rows.Chance("h", n[:3]...), 12, 24)}
 	case numbers == 3 && kind == "o":
 		return t.order(OrderID{d, n[2]})
 	case numbers == 4 && kind == "l":
@@ -199,7 +202,7 @@ func (t *Tables) rowOfCustomer(kind string, numbers int, n [4]int) any {
 }
 
 func (t *Tables) order(o OrderID) Order {
-	r := chance("o", o.Warehouse, o.District, o.Order)
+	r := rows.Chance("o", o.Warehouse, o.District, o.Order)
 	row := Order{Customer: t.ordered[o.Order-1], Entered: opened(), Local: true,
 		Lines: minLines + r.IntN(maxLines-minLines+1)}
 	if o.Order <= t.delivered() {
@@ -209,8 +212,8 @@ func (t *Tables) order(o OrderID) Order {
 }
 
 func (t *Tables) line(o OrderID, n int) Line {
-	r := chance("l", o.Warehouse, o.District, o.Order, n)
-	row := Line{Item: 1 + r.IntN(t.Items), Supplier: o.Warehouse, Quantity: 5, Info: text(r, 24, 24)}
+	r := rows.Chance("l", o.Warehouse, o.District, o.Order, n)
+	row := Line{Item: 1 + r.IntN(t.Items), Supplier: o.Warehouse, Quantity: 5, Info: rows.Text(r, 24, 24)}
 	if o.Order <= t.delivered() {
 		row.Delivered = opened()
 	} else {
@@ -220,7 +223,7 @@ func (t *Tables) line(o OrderID, n int) Line {
 }
 
 // first returns a customer's first name, alike in all districts as last names are.
-func (t *Tables) first(customer int) string { return text(chance("first", customer), 8, 16) }
+func (t *Tables) first(customer int) string { return rows.Text(rows.Chance("first", customer), 8, 16) }
 
 // Rows returns all keys of a warehouse that have a value at the beginning, with their values.
 func (t *Tables) Rows(warehouse int) iter.Seq2[string, []byte] {
@@ -281,26 +284,9 @@ func (t *Tables) keysOfDistrict(d DistrictID, all func(...string) bool) bool {
 	return true
 }
 
-// chance returns numbers that depend on what they are for, and on nothing else.
-func chance(kind string, n ...int) *rand.Rand {
-	h := fnv.New64a()
-	fmt.Fprint(h, kind, n)
-	return rand.New(rand.NewPCG(h.Sum64(), 0))
-}
-
-// text returns between so many characters.
-func text(r *rand.Rand, least, most int) string {
-	const letters = "abcdefghijklmnopqrstuvwxyz0123456789"
-	b := make([]byte, least+r.IntN(most-least+1))
-	for i := range b {
-		b[i] = letters[r.IntN(len(letters))]
-	}
-	return string(b)
-}
-
 // original returns what is said of an item; of one in ten, that it is original [TPC-C §4.3.3.1].
 func original(r *rand.Rand) string {
-	s := text(r, 26, 50)
+	s := rows.Text(r, 26, 50)
 	if r.IntN(10) == 0 {
 		at := r.IntN(len(s) - len("original"))
 		s = s[:at] + "original" + s[at+len("original"):]

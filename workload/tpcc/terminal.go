@@ -36,7 +36,8 @@ type Mix [kinds]int
 // Standard returns the mix of the specification's least shares [TPC-C §5.2.3].
 func Standard() Mix { return Mix{45, 43, 4, 4, 4} }
 
-// MixOf returns a mix by its name: standard, or A, B or C of the experiments with STR [STR §8.3].
+// MixOf returns a mix by its name: standard, or A, B or C of the experiments with STR, which have
+// no deliveries and no stock levels [STR §8.2].
 func MixOf(name string) (Mix, error) {
 	switch name {
 	case "standard":
@@ -57,9 +58,26 @@ type Terminal struct {
 	Warehouse int
 	Mix       Mix
 	// RemoteItems and RemoteBuyers are how many of a hundred lines of orders are supplied, and
-	// payments made by customers, of another warehouse: 1 and 15 in the specification, 20 and 20
-	// in the experiments with STR.
+	// payments made by customers, of another warehouse. SetRemote sets both.
 	RemoteItems, RemoteBuyers int
+	// Others are the warehouses that count as other ones, such as those that the terminal's place
+	// has replicas of. Without any it is all but Warehouse.
+	Others []int
+}
+
+// SetRemote sets how often other warehouses are concerned, by a name: authors, as in the
+// experiments with STR, 20 % of lines and of payments, or specification, 1 % of lines and 15 % of
+// payments [TPC-C §2.4.1.5, §2.5.1.2].
+func (t *Terminal) SetRemote(name string) error {
+	switch name {
+	case "authors":
+		t.RemoteItems, t.RemoteBuyers = 20, 20
+	case "specification":
+		t.RemoteItems, t.RemoteBuyers = 1, 15
+	default:
+		return fmt.Errorf("tpcc: remote is %q (want authors or specification)", name)
+	}
+	return nil
 }
 
 // A Txn is a transaction that a clerk has entered.
@@ -103,6 +121,12 @@ func (t Terminal) Check() error {
 		return fmt.Errorf("tpcc: Terminal.RemoteItems is %d (want 0 to 100)", t.RemoteItems)
 	case t.RemoteBuyers < 0 || t.RemoteBuyers > 100:
 		return fmt.Errorf("tpcc: Terminal.RemoteBuyers is %d (want 0 to 100)", t.RemoteBuyers)
+	}
+	for _, w := range t.Others {
+		if w < 1 || w > t.Tables.Warehouses || w == t.Warehouse {
+			return fmt.Errorf("tpcc: Terminal.Others has %d (want 1 to %d, and not Warehouse, %d)", w, t.Tables.Warehouses,
+				t.Warehouse)
+		}
 	}
 	return nil
 }
@@ -196,7 +220,10 @@ func (t Terminal) customer(r *rand.Rand) int {
 
 // other returns another warehouse, if there is one.
 func (t Terminal) other(r *rand.Rand) int {
-	if t.Tables.Warehouses == 1 {
+	switch {
+	case len(t.Others) > 0:
+		return t.Others[r.IntN(len(t.Others))]
+	case t.Tables.Warehouses == 1:
 		return t.Warehouse
 	}
 	w := 1 + r.IntN(t.Tables.Warehouses-1)

@@ -71,29 +71,37 @@ func TestBeginningIsConsistent(t *testing.T) {
 	if !maps.Equal(kinds, want) || lines < 5*300 || lines > 15*300 {
 		t.Errorf("%v rows and %d lines, want %v and 5 to 15 lines for each order", kinds, lines, want)
 	}
-	for _, key := range []string{"", "w", "w/0", "w/3", "w/01", "d/1/11", "c/1/1/31", "c/1/1/1/1", "l/1/1/1/16",
-		"h/1/1/1/2", "i/1/61", "c-named/1/1/NOBODY", "c-named/1/11/BARBARBAR", "x/1", "o/1/1/31", "i/1/1/1/1/1"} {
+	for _, key := range []string{"", "w", "w/0", "w/3", "w/01", "w/+1", "w//1", "w/1x", "d/1/11", "c/1/1/31", "c/1/1/1/1",
+		"l/1/1/1/16", "h/1/1/1/2", "i/1/61", "c-named/1/1/NOBODY", "c-named/1/11/BARBARBAR", "x/1", "o/1/1/31",
+		"i/1/1/1/1/1"} {
 		if v, ok := m.tables.Initial(key); ok {
 			t.Errorf("%q holds %s at the beginning, want nothing", key, v)
 		}
 	}
-	for _, key := range []string{"", "w", "w/", "w/x", "w/-1"} {
+	for _, key := range []string{"", "w", "w/", "w/x", "w/-1", "w/1x"} {
 		if w, ok := tpcc.Home(key); ok {
 			t.Errorf("%q is at home in %d", key, w)
 		}
 	}
 }
 
-// play runs so many transactions one after the other, and loses the writes of the one that lose
-// tells.
+// play runs so many transactions of the standard mix one after the other, and loses the writes of
+// the one that lose tells.
 func play(t *testing.T, m memory, seed uint64, n int, lose func(kind tpcc.Kind, key string) bool) {
+	t.Helper()
+	standard := tpcc.Terminal{Tables: m.tables, Mix: tpcc.Standard(), RemoteItems: 10, RemoteBuyers: 15}
+	playAt(t, m, standard, seed, n, lose)
+}
+
+// playAt plays at terminals of both warehouses, which are else like the given one.
+func playAt(t *testing.T, m memory, terminal tpcc.Terminal, seed uint64, n int,
+	lose func(kind tpcc.Kind, key string) bool) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 0))
 	now := time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)
 	lost := lose == nil
 	for i := range n {
-		terminal := tpcc.Terminal{Tables: m.tables, Warehouse: 1 + i%2, Mix: tpcc.Standard(), RemoteItems: 10,
-			RemoteBuyers: 15}
+		terminal.Warehouse = 1 + i%2
 		if err := terminal.Check(); err != nil {
 			t.Fatal(err)
 		}
@@ -305,6 +313,8 @@ func TestBadInput(t *testing.T) {
 		{func(x *tpcc.Terminal) { x.Mix = tpcc.Mix{-1, 101} }, "-1 % of new-order"},
 		{func(x *tpcc.Terminal) { x.RemoteItems = 101 }, "Terminal.RemoteItems is 101"},
 		{func(x *tpcc.Terminal) { x.RemoteBuyers = -1 }, "Terminal.RemoteBuyers is -1"},
+		{func(x *tpcc.Terminal) { x.Others = []int{2, 1} }, "Terminal.Others has 1 (want 1 to 2, and not Warehouse, 1)"},
+		{func(x *tpcc.Terminal) { x.Others = []int{3} }, "Terminal.Others has 3"},
 	} {
 		x := good
 		c.change(&x)

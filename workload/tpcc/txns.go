@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/workload"
+	"github.com/foresay/foresay/workload/internal/rows"
 )
 
 // ErrNoItem ends one new order in a hundred, which names an item that there is none of: the
@@ -19,29 +20,6 @@ const (
 	minLines = 5
 	maxLines = 15
 )
-
-// get reads a row that has to be there.
-func get[R any](ctx context.Context, tx workload.Tx, key string) (row R, err error) {
-	value, ok, err := tx.Get(ctx, key)
-	switch {
-	case err != nil:
-		return row, err
-	case !ok:
-		return row, fmt.Errorf("tpcc: %s is missing", key)
-	}
-	return row, decode(key, value, &row)
-}
-
-func put(tx workload.Tx, key string, row any) error { return tx.Put(key, encode(row)) }
-
-// change reads a row, changes it, and writes it.
-func change[R any](ctx context.Context, tx workload.Tx, key string, how func(row *R)) (row R, err error) {
-	if row, err = get[R](ctx, tx, key); err == nil {
-		how(&row)
-		err = put(tx, key, row)
-	}
-	return row, err
-}
 
 // NewOrder is an order of a customer: the heaviest of the transactions that are frequent
 // [TPC-C §2.4].
@@ -57,23 +35,24 @@ type Wanted struct{ Item, Supplier, Quantity int }
 // Run makes the transaction, and returns what the order costs. The error is ErrNoItem if there is
 // no such item.
 func (n NewOrder) Run(ctx context.Context, tx workload.Tx) (total Cents, err error) {
-	warehouse, err := get[Warehouse](ctx, tx, warehouseKey(n.Customer.Warehouse))
+	warehouse, err := rows.Get[Warehouse](ctx, tx, warehouseKey(n.Customer.Warehouse))
 	if err != nil {
 		return 0, err
 	}
-	customer, err := get[Customer](ctx, tx, customerKey(n.Customer))
+	customer, err := rows.Get[Customer](ctx, tx, customerKey(n.Customer))
 	if err != nil {
 		return 0, err
 	}
-	district, err := change(ctx, tx, districtKey(n.Customer.DistrictID), func(d *District) { d.NextOrder++ })
+	district, err := rows.Change(ctx, tx, districtKey(n.Customer.DistrictID), func(d *District) { d.NextOrder++ })
 	if err != nil {
 		return 0, err
 	}
 	o := OrderID{n.Customer.DistrictID, district.NextOrder - 1}
 	local := !slices.ContainsFunc(n.Lines, func(w Wanted) bool { return w.Supplier != n.Customer.Warehouse })
 	err = errors.Join(
-		put(tx, orderKey(o), Order{Customer: n.Customer.Customer, Entered: n.Entered, Lines: len(n.Lines), Local: local}),
-		put(tx, latestKey(n.Customer), Latest{Order: o.Order}))
+		rows.Put(tx, orderKey(o), Order{Customer: n.Customer.Customer, Entered: n.Entered, Lines: len(n.Lines),
+			Local: local}),
+		rows.Put(tx, latestKey(n.Customer), Latest{Order: o.Order}))
 	if err != nil {
 		return 0, err
 	}
@@ -89,18 +68,14 @@ func (n NewOrder) Run(ctx context.Context, tx workload.Tx) (total Cents, err err
 
 // order adds a line to an order, and takes the item from the stock.
 func (n NewOrder) order(ctx context.Context, tx workload.Tx, o OrderID, line int, w Wanted) (Cents, error) {
-	value, ok, err := tx.Get(ctx, itemKey(o.Warehouse, w.Item))
+	item, ok, err := rows.Find[Item](ctx, tx, itemKey(o.Warehouse, w.Item))
 	if err != nil {
 		return 0, err
 	}
 	if !ok {
 		return 0, ErrNoItem
 	}
-	var item Item
-	if err := decode(itemKey(o.Warehouse, w.Item), value, &item); err != nil {
-		return 0, err
-	}
-	stock, err := change(ctx, tx, stockKey(w.Supplier, w.Item), func(s *Stock) {
+	stock, err := rows.Change(ctx, tx, stockKey(w.Supplier, w.Item), func(s *Stock) {
 		s.Quantity -= w.Quantity
 		if s.Quantity < 10 {
 			s.Quantity += 91
@@ -117,8 +92,8 @@ func (n NewOrder) order(ctx context.Context, tx workload.Tx, o OrderID, line int
 	const width = 24
 	at := min((o.District-1)*width, len(stock.Info))
 	amount := item.Price * Cents(w.Quantity)
-	return amount, put(tx, lineKey(o, line), Line{Item: w.Item, Supplier: w.Supplier, Quantity: w.Quantity, Amount: amount,
-		Info: stock.Info[at:min(at+width, len(stock.Info))]})
+	return amount, rows.Put(tx, lineKey(o, line), Line{Item: w.Item, Supplier: w.Supplier, Quantity: w.Quantity,
+		Amount: amount, Info: stock.Info[at:min(at+width, len(stock.Info))]})
 }
 
 // Buyer is a customer, or a last name: of all who have it, the one in the middle by first name.
@@ -134,7 +109,7 @@ func (b Buyer) find(ctx context.Context, tx workload.Tx) (CustomerID, error) {
 		return b.CustomerID, nil
 	}
 	key := namedKey(b.DistrictID, b.Last)
-	named, err := get[Named](ctx, tx, key)
+	named, err := rows.Get[Named](ctx, tx, key)
 	if err != nil {
 		return CustomerID{}, err
 	}
@@ -154,16 +129,16 @@ type Pay struct {
 
 // Run makes the transaction, and returns who has paid.
 func (p Pay) Run(ctx context.Context, tx workload.Tx) (CustomerID, error) {
-	warehouse, err := get[Warehouse](ctx, tx, warehouseKey(p.District.Warehouse))
+	warehouse, err := rows.Get[Warehouse](ctx, tx, warehouseKey(p.District.Warehouse))
 	if err != nil {
 		return CustomerID{}, err
 	}
-	district, err := get[District](ctx, tx, districtKey(p.District))
+	district, err := rows.Get[District](ctx, tx, districtKey(p.District))
 	if err != nil {
 		return CustomerID{}, err
 	}
 	for _, key := range []string{warehouseTotalKey(p.District.Warehouse), districtTotalKey(p.District)} {
-		if _, err := change(ctx, tx, key, func(t *Total) { t.Taken += p.Amount }); err != nil {
+		if _, err := rows.Change(ctx, tx, key, func(t *Total) { t.Taken += p.Amount }); err != nil {
 			return CustomerID{}, err
 		}
 	}
@@ -171,11 +146,11 @@ func (p Pay) Run(ctx context.Context, tx workload.Tx) (CustomerID, error) {
 	if err != nil {
 		return CustomerID{}, err
 	}
-	customer, err := get[Customer](ctx, tx, customerKey(c))
+	customer, err := rows.Get[Customer](ctx, tx, customerKey(c))
 	if err != nil {
 		return CustomerID{}, err
 	}
-	account, err := change(ctx, tx, accountKey(c), func(a *Account) {
+	account, err := rows.Change(ctx, tx, accountKey(c), func(a *Account) {
 		a.Balance -= p.Amount
 		a.Paid += p.Amount
 		a.Payments++
@@ -188,11 +163,11 @@ func (p Pay) Run(ctx context.Context, tx workload.Tx) (CustomerID, error) {
 		customer.Data = fmt.Sprintf("%d %d %d %d %d %d|", c.Customer, c.District, c.Warehouse, p.District.District,
 			p.District.Warehouse, p.Amount) + customer.Data
 		customer.Data = customer.Data[:min(len(customer.Data), most)]
-		if err := put(tx, customerKey(c), customer); err != nil {
+		if err := rows.Put(tx, customerKey(c), customer); err != nil {
 			return CustomerID{}, err
 		}
 	}
-	return c, put(tx, paymentKey(c, account.Payments), Payment{Warehouse: p.District.Warehouse,
+	return c, rows.Put(tx, paymentKey(c, account.Payments), Payment{Warehouse: p.District.Warehouse,
 		District: p.District.District, Amount: p.Amount, Data: warehouse.Name + "    " + district.Name})
 }
 
@@ -206,23 +181,23 @@ func (s OrderStatus) Run(ctx context.Context, tx workload.Tx) (lines []Line, err
 	if err != nil {
 		return nil, err
 	}
-	if _, err := get[Customer](ctx, tx, customerKey(c)); err != nil {
+	if _, err := rows.Get[Customer](ctx, tx, customerKey(c)); err != nil {
 		return nil, err
 	}
-	if _, err := get[Account](ctx, tx, accountKey(c)); err != nil {
+	if _, err := rows.Get[Account](ctx, tx, accountKey(c)); err != nil {
 		return nil, err
 	}
-	latest, err := get[Latest](ctx, tx, latestKey(c))
+	latest, err := rows.Get[Latest](ctx, tx, latestKey(c))
 	if err != nil || latest.Order == 0 {
 		return nil, err
 	}
 	o := OrderID{c.DistrictID, latest.Order}
-	order, err := get[Order](ctx, tx, orderKey(o))
+	order, err := rows.Get[Order](ctx, tx, orderKey(o))
 	if err != nil {
 		return nil, err
 	}
 	for n := range order.Lines {
-		line, err := get[Line](ctx, tx, lineKey(o, n+1))
+		line, err := rows.Get[Line](ctx, tx, lineKey(o, n+1))
 		if err != nil {
 			return nil, err
 		}
@@ -253,33 +228,30 @@ func (d Delivery) Run(ctx context.Context, tx workload.Tx) (orders int, err erro
 }
 
 func (d Delivery) deliver(ctx context.Context, tx workload.Tx, id DistrictID) (bool, error) {
-	next, err := get[Next](ctx, tx, deliverKey(id))
+	next, err := rows.Get[Next](ctx, tx, deliverKey(id))
 	if err != nil {
 		return false, err
 	}
 	o := OrderID{id, next.Order}
 	// Not the district's own row, which each new order changes.
-	value, ok, err := tx.Get(ctx, orderKey(o))
+	order, ok, err := rows.Find[Order](ctx, tx, orderKey(o))
 	if err != nil || !ok {
 		return false, err
 	}
-	var order Order
-	if err := decode(orderKey(o), value, &order); err != nil {
-		return false, err
-	}
 	order.Carrier = d.Carrier
-	if err := errors.Join(put(tx, orderKey(o), order), put(tx, deliverKey(id), Next{Order: o.Order + 1})); err != nil {
+	err = errors.Join(rows.Put(tx, orderKey(o), order), rows.Put(tx, deliverKey(id), Next{Order: o.Order + 1}))
+	if err != nil {
 		return false, err
 	}
 	sum := Cents(0)
 	for n := range order.Lines {
-		line, err := change(ctx, tx, lineKey(o, n+1), func(l *Line) { l.Delivered = d.At })
+		line, err := rows.Change(ctx, tx, lineKey(o, n+1), func(l *Line) { l.Delivered = d.At })
 		if err != nil {
 			return false, err
 		}
 		sum += line.Amount
 	}
-	_, err = change(ctx, tx, accountKey(CustomerID{id, order.Customer}), func(a *Account) {
+	_, err = rows.Change(ctx, tx, accountKey(CustomerID{id, order.Customer}), func(a *Account) {
 		a.Balance += sum
 		a.Deliveries++
 	})
@@ -295,19 +267,19 @@ type StockLevel struct {
 // Run makes the transaction, and returns how many items there are less of than the threshold.
 func (s StockLevel) Run(ctx context.Context, tx workload.Tx) (short int, err error) {
 	const last = 20
-	district, err := get[District](ctx, tx, districtKey(s.District))
+	district, err := rows.Get[District](ctx, tx, districtKey(s.District))
 	if err != nil {
 		return 0, err
 	}
 	seen := map[int]bool{}
 	for n := max(1, district.NextOrder-last); n < district.NextOrder; n++ {
 		o := OrderID{s.District, n}
-		order, err := get[Order](ctx, tx, orderKey(o))
+		order, err := rows.Get[Order](ctx, tx, orderKey(o))
 		if err != nil {
 			return 0, err
 		}
 		for i := range order.Lines {
-			line, err := get[Line](ctx, tx, lineKey(o, i+1))
+			line, err := rows.Get[Line](ctx, tx, lineKey(o, i+1))
 			if err != nil {
 				return 0, err
 			}
@@ -315,7 +287,7 @@ func (s StockLevel) Run(ctx context.Context, tx workload.Tx) (short int, err err
 				continue
 			}
 			seen[line.Item] = true
-			stock, err := get[Stock](ctx, tx, stockKey(s.District.Warehouse, line.Item))
+			stock, err := rows.Get[Stock](ctx, tx, stockKey(s.District.Warehouse, line.Item))
 			if err != nil {
 				return 0, err
 			}

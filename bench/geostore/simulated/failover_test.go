@@ -42,6 +42,19 @@ func TestFailover(t *testing.T) {
 	}
 }
 
+// TestGapOfMany: with many clients one of them meets all that adds up. It has waited in vain for a
+// partition without a leader, and is to go on at once when there is one.
+func TestGapOfMany(t *testing.T) {
+	f, err := failover{system: plan.CarouselFast, victim: wholeSite, seed: 3, alpha: zipfAlpha, warm: 3 * time.Second,
+		turn: 6 * time.Second, lasting: 5 * time.Second, clients: 20}.run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.one > 3*time.Second || f.lost+f.blocked > 0 {
+		t.Errorf("one of 80 clients commits nothing for %v, %d are lost, %d blocked", f.one, f.lost, f.blocked)
+	}
+}
+
 // TestLossIsSeen: a key that holds less than its writers were told is a loss, and one that holds
 // more than they can have written is an error.
 func TestLossIsSeen(t *testing.T) {

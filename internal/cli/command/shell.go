@@ -77,11 +77,12 @@ func (s *Shell) line(ctx context.Context, text string) (more bool, err error) {
 		return true, err
 	}
 	name, args := words[0], words[1:]
-	switch {
-	case len(args) > 0:
+	switch own := name == "quit" || name == "exit" || name == "help"; {
+	case own && len(args) > 0:
+		return true, fmt.Errorf("%s with %s; want %s", name, Counted(len(args), "argument"), name)
 	case name == "quit" || name == "exit":
 		return false, nil
-	case name == "help":
+	case own:
 		_, err := fmt.Fprint(s.Out, s.Help())
 		return true, err
 	}

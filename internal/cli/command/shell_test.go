@@ -60,6 +60,8 @@ func TestShell(t *testing.T) {
 		{"scan a b", "a|b\n"},
 		{"scan a b c", "scan with 3 arguments; want scan [FROM [TO]]\n"},
 		{"put a", "put with 1 argument; want put KEY VALUE\n"},
+		{"quit now", "quit with 1 argument; want quit\n"},
+		{"help put it", "help with 2 arguments; want help\n"},
 		{"jump", "there is no command \"jump\"; 'help' shows all\n"},
 		{"restart m", "stop m\nstart m\n"},
 		{"lose m", "stop m\nlose m\n"},

@@ -54,6 +54,9 @@ func FreeAddresses(host string, first, n int) ([]string, error) {
 		if err = allFree(addresses); err == nil {
 			return addresses, nil
 		}
+		if unknown, ok := errors.AsType[*net.DNSError](err); ok {
+			return nil, unknown // each other port would only ask for the name again
+		}
 	}
 	return nil, fmt.Errorf("no %d free ports in a row: %w", n, err)
 }

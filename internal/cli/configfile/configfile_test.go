@@ -2,6 +2,8 @@ package configfile
 
 import (
 	"crypto/x509"
+	"errors"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -94,5 +96,13 @@ func TestCertificatesAreForTheirNames(t *testing.T) {
 	info, err := os.Stat(filepath.Join(dir, files.Key))
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the key's file: %v, %v", info, err)
+	}
+}
+
+// TestUnknownHost: a host whose name nobody knows has no ports to try one after the other.
+func TestUnknownHost(t *testing.T) {
+	_, err := FreeAddresses("nowhere.invalid", 0, 2)
+	if _, unknown := errors.AsType[*net.DNSError](err); !unknown || strings.Contains(err.Error(), "ports") {
+		t.Errorf("it fails with %v", err)
 	}
 }

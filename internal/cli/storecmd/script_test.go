@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/foresay/foresay/internal/cli/command"
 )
 
 func TestOpsOfArguments(t *testing.T) {
@@ -70,6 +72,26 @@ func TestTransactionsOfLines(t *testing.T) {
 		if tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)) || tc.err == "" &&
 			(err != nil || !slices.Equal(sizes, tc.sizes)) {
 			t.Errorf("%q gives transactions of %v, %v", tc.lines, sizes, err)
+		}
+	}
+}
+
+// TestMistakesAsJSON: what is wrong with a line is an object with --json, too.
+func TestMistakesAsJSON(t *testing.T) {
+	for in, want := range map[string]string{
+		"jump\n":  `line 1: there is no command \"jump\"; `,
+		"\nget\n": `line 2: get with 0 arguments; `,
+		"begin\n": `the script ends within a transaction: commit is missing"`,
+	} {
+		for _, json := range []bool{false, true} {
+			var out strings.Builder
+			p := &program{&command.Program{Streams: command.Streams{Out: &out, Err: &out}}}
+			x := &txns{p: p, flags: &clientFlags{json: json}}
+			err := x.script(t.Context(), strings.NewReader(in))
+			got := strings.HasPrefix(out.String(), `{"outcome":"failed","error":"`+want)
+			if err == nil || got != json || !json && out.Len() > 0 {
+				t.Errorf("%q, JSON %v: it says %q, and fails with %v", in, json, out.String(), err)
+			}
 		}
 	}
 }

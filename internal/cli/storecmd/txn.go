@@ -2,6 +2,7 @@ package storecmd
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -367,7 +368,7 @@ func (t *txns) script(ctx context.Context, in io.Reader) error {
 	for n := 1; lines.Scan(); n++ {
 		ops, err := s.line(lines.Text())
 		if err != nil {
-			return fmt.Errorf("store txn: line %d: %w", n, err)
+			return t.mistake(fmt.Errorf("line %d: %w", n, err))
 		}
 		if ops == nil {
 			continue
@@ -379,11 +380,19 @@ func (t *txns) script(ctx context.Context, in io.Reader) error {
 			return err
 		}
 	}
-	if err := lines.Err(); err != nil {
-		return fmt.Errorf("store txn: %w", err)
-	}
-	if err := s.end(); err != nil {
-		return fmt.Errorf("store txn: %w", err)
+	if err := cmp.Or(lines.Err(), s.end()); err != nil {
+		return t.mistake(err)
 	}
 	return nil
+}
+
+// mistake is the command's error if no transaction can be made of what it reads. With --json there
+// is an object for that, too.
+func (t *txns) mistake(err error) error {
+	if t.flags.json {
+		if e := t.p.WriteJSONLine(newOutcome(nil, err)); e != nil {
+			return e
+		}
+	}
+	return fmt.Errorf("store txn: %w", err)
 }
