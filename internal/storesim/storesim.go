@@ -4,6 +4,7 @@
 package storesim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -154,6 +155,13 @@ func (w *world) play(client int, t plan.Txn, declares bool) (time.Duration, erro
 		took := w.Now() - began
 		return took, w.Pass(4 * w.trip)
 	}
+	if w.Protocol.Steps {
+		if err := w.stepped(client, t); err != nil {
+			return 0, err
+		}
+		took := w.Now() - began
+		return took, w.Pass(4 * w.trip)
+	}
 	if declares && w.Setting.Load.Declared && w.Protocol.Declares && (len(t.Writes) > 0 || w.Protocol.Clocked) {
 		if err := w.declared(client, t); err != nil {
 			return 0, err
@@ -290,6 +298,44 @@ func (w *world) declared(client int, t plan.Txn) error {
 		buffer.Put(k, []byte("value"))
 	}
 	return w.commit(client, d.Ref, &buffer)
+}
+
+// stepped makes a transaction that reads a snapshot, of a protocol whose transactions do.
+func (w *world) stepped(client int, t plan.Txn) error {
+	var buffer store.Buffer
+	var reads []read
+	var keys []store.Key
+	for _, k := range t.Reads {
+		keys = append(keys, w.key(k))
+	}
+	slices.Sort(keys)
+	step := 1
+	if w.Setting.Load.Declared {
+		step = max(len(keys), 1)
+	}
+	begun := uint64(0)
+	for some := range slices.Chunk(keys, step) {
+		answer := w.call(client, func(ref uint64) store.Message {
+			m := store.Declare{Ref: ref, Reads: some, Begun: begun, General: begun == 0}
+			begun = cmp.Or(begun, ref)
+			return m
+		})
+		if err := w.await(answer); err != nil {
+			return err
+		}
+		d := (*answer).(store.Declared)
+		if !d.OK {
+			return errors.New("its reads got no answer")
+		}
+		for i, k := range some {
+			buffer.Saw(k, d.Values[i].Value)
+			reads = append(reads, read{key: k})
+		}
+	}
+	for i, k := range t.Writes {
+		buffer.Put(w.written(i, k, reads), []byte("value"))
+	}
+	return w.commit(client, begun, &buffer)
 }
 
 // commit commits what a transaction has read and writes, which has begun as what was declared, or

@@ -108,6 +108,11 @@ func (s System) CommitTrips(t Txn, fast bool) int {
 			return 3 // to the leader, to its majority, to the coordinator and back
 		}
 		return 2
+	case STR, ClockSIRep:
+		if readOnly {
+			return 1 // to a coordinator that may be elsewhere
+		}
+		return 3 // a key is read first if none was; to the leader, and from there to the copies and back
 	}
 	return 0
 }

@@ -201,7 +201,7 @@ func (v *view) outcome(t Txn) outcome {
 		return v.carousel(t)
 	case TAPIR:
 		return v.tapir(t)
-	case STR:
+	case STR, ClockSIRep:
 		return outcome{took: v.str(t)}
 	}
 	panic("plan: " + string(v.system)) // it was validated

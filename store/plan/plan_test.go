@@ -159,6 +159,9 @@ func TestNothingIsBelowTheFloor(t *testing.T) {
 				of.Load.Declared = true
 				declared, _ := plan.Latency(of, system, 0, txn)
 				of.Load.Declared = false
+				if system.Level() == "snapshot" && len(txn.Writes) == 0 {
+					continue // the floor is that of who sees the latest
+				}
 				if !ok || got < floor-rounding || declared < floor-rounding || declared > got && system != plan.CarouselBasic {
 					t.Fatalf("%s, %v, transaction %d %+v: %v, declared %v, the floor is %v", system, of.Placement, n, txn, got,
 						declared, floor)

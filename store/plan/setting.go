@@ -29,12 +29,14 @@ const (
 	CarouselDirect System = "carousel-direct"
 	TAPIR          System = "tapir" // [TOCS'18]
 	// STR reads what is near, and commits when all copies of what it writes have certified it [STR].
-	STR System = "str"
+	// ClockSIRep is what it is compared with.
+	STR        System = "str-internal"
+	ClockSIRep System = "str-clocksi-rep"
 )
 
 // Systems returns all systems but the floor.
 func Systems() []System {
-	return []System{ReplicatedCommit, Layered, CarouselBasic, CarouselFast, CarouselDirect, TAPIR, STR}
+	return []System{ReplicatedCommit, Layered, CarouselBasic, CarouselFast, CarouselDirect, TAPIR, STR, ClockSIRep}
 }
 
 func (s System) validate() error {
@@ -53,7 +55,7 @@ func (s System) Level() string {
 	switch s {
 	case TAPIR:
 		return "serializable"
-	case STR:
+	case STR, ClockSIRep:
 		return "snapshot"
 	}
 	return "strict"
@@ -64,7 +66,7 @@ func (s System) Whole() bool { return s == ReplicatedCommit }
 
 // Leads reports whether it matters who leads a partition.
 func (s System) Leads() bool {
-	return s == Layered || s == CarouselBasic || s == CarouselFast || s == CarouselDirect || s == STR
+	return s != ReplicatedCommit && s != TAPIR && s != Floor
 }
 
 // A Client is a place from which transactions come.
