@@ -19,6 +19,7 @@ import (
 
 	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/internal/cli/metrics/metricstest"
+	"github.com/foresay/foresay/internal/heap"
 	"github.com/foresay/foresay/internal/seed"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
@@ -570,4 +571,8 @@ func (w *world) adjust(id protocol.ID, change func(*Config)) {
 	if err != nil {
 		w.Fatal(err)
 	}
+}
+
+func TestMain(m *testing.M) {
+	os.Exit(heap.RunTests(m))
 }

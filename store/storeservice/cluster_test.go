@@ -2,10 +2,12 @@ package storeservice
 
 import (
 	"context"
+	"os"
 	"strconv"
 	"testing"
 	"time"
 
+	"github.com/foresay/foresay/internal/heap"
 	"github.com/foresay/foresay/store/client"
 	"github.com/foresay/foresay/wan"
 )
@@ -70,4 +72,8 @@ func (w *world) readyIn(ctx context.Context, c *Cluster) {
 	}
 	defer conn.Close()
 	w.ready(ctx, conn)
+}
+
+func TestMain(m *testing.M) {
+	os.Exit(heap.RunTests(m))
 }
