@@ -20,6 +20,7 @@ import (
 	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/internal/cli/metrics/metricstest"
 	"github.com/foresay/foresay/internal/heap"
+	"github.com/foresay/foresay/internal/memdir"
 	"github.com/foresay/foresay/internal/seed"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
@@ -574,5 +575,6 @@ func (w *world) adjust(id protocol.ID, change func(*Config)) {
 }
 
 func TestMain(m *testing.M) {
+	memdir.Use()
 	os.Exit(heap.RunTests(m))
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/internal/heap"
+	"github.com/foresay/foresay/internal/memdir"
 	"github.com/foresay/foresay/store/client"
 	"github.com/foresay/foresay/wan"
 )
@@ -75,5 +76,6 @@ func (w *world) readyIn(ctx context.Context, c *Cluster) {
 }
 
 func TestMain(m *testing.M) {
+	memdir.Use()
 	os.Exit(heap.RunTests(m))
 }
