@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/foresay/foresay/internal/heap"
 	"github.com/foresay/foresay/wan/shape"
 	"github.com/foresay/foresay/workload"
 )
@@ -134,3 +136,5 @@ func TestErrorsEndTheLoad(t *testing.T) {
 		}
 	})
 }
+
+func TestMain(m *testing.M) { os.Exit(heap.RunTests(m)) }

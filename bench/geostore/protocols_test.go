@@ -3,6 +3,7 @@ package geostore
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -210,4 +211,14 @@ func TestTriedOnce(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestProtocolSystems: each system of the model is a protocol, or a mode of it.
+func TestProtocolSystems(t *testing.T) {
+	for _, s := range protocolSystems(waiting(), plan.Systems()...) {
+		p := s.protocol()
+		if got := strings.TrimSuffix(p.Name+"-"+p.Mode, "-"); got != s.name && p.Name != s.name {
+			t.Errorf("%s is played by %q", s.name, got)
+		}
+	}
 }

@@ -36,8 +36,10 @@ func systemModes() []client.Mode {
 
 // A system is what is compared: clients of a mode, of a store of a protocol.
 type system struct {
-	name     string
-	protocol store.Protocol
+	name string
+	// protocol makes the store's when it is played: each command of the program has all experiments in
+	// its help.
+	protocol func() store.Protocol
 	mode     client.Mode
 	// again says that a transaction which is aborted is tried again until it commits: of a store whose
 	// partitions have copies at some of the sites. There are fewer clients then, see fewClients.
@@ -63,7 +65,7 @@ func (s system) String() string {
 // clientSystems are the modes of clients of Replicated Commit.
 func clientSystems() (all []system) {
 	for _, mode := range systemModes() {
-		all = append(all, system{name: mode.String(), protocol: replicatedcommit.Protocol(), mode: mode})
+		all = append(all, system{name: mode.String(), protocol: replicatedcommit.Protocol, mode: mode})
 	}
 	return all
 }

@@ -88,7 +88,7 @@ func TestReadsTakeWhatTheModelSays(t *testing.T) {
 // TestClocksAreApart: machines' clocks differ as asked for, and those that are off say so.
 func TestClocksAreApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		carousel := protocolSystems([]client.Mode{client.GRPC}, plan.CarouselBasic)[0].protocol
+		carousel := protocolSystems([]client.Mode{client.GRPC}, plan.CarouselBasic)[0].protocol()
 		for offset, off := range map[time.Duration]bool{0: false, 200 * time.Millisecond: true} {
 			s, err := Open(t.Context(), Config{Protocol: carousel, Shards: 1, Offset: offset, Seed: 1,
 				Matrix: wan.Uniform(20*time.Millisecond, "a", "b", "c")})
@@ -113,8 +113,9 @@ func TestClocksAreApart(t *testing.T) {
 // are in the same term; without groups there is no term.
 func TestLeadersAreTold(t *testing.T) {
 	for _, system := range protocolSystems(waiting(), plan.Layered, plan.CarouselDirect, plan.TAPIR) {
+		protocol := system.protocol()
 		synctest.Test(t, func(t *testing.T) {
-			s, err := Open(t.Context(), Config{Protocol: system.protocol, Shards: 2, Seed: 1,
+			s, err := Open(t.Context(), Config{Protocol: protocol, Shards: 2, Seed: 1,
 				Matrix: wan.Uniform(20*time.Millisecond, "a", "b", "c")})
 			if err != nil {
 				t.Fatal(err)
@@ -139,7 +140,7 @@ func TestLeadersAreTold(t *testing.T) {
 				}
 			}
 			for k, seen := range terms {
-				if led := system.protocol.Leads; len(seen) != 1 || seen[0] == led || (leaders[k] == 1) != led {
+				if led := protocol.Leads; len(seen) != 1 || seen[0] == led || (leaders[k] == 1) != led {
 					t.Errorf("%v: shard %d has %d leaders, and terms %v", system, k, leaders[k], seen)
 				}
 			}

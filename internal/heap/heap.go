@@ -94,7 +94,7 @@ func allowedPercent(live, garbage uint64) int {
 }
 
 // TestsPercent is what GOGC is for tests.
-const TestsPercent = 400
+const TestsPercent = 800
 
 // RunTests runs the tests of a package for its TestMain, and returns the exit code. They hold
 // little and make much garbage, so that collecting it at Go's usual pace takes up to a third of

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/foresay/foresay/internal/heap"
 	"github.com/foresay/foresay/internal/plant"
 	"github.com/foresay/foresay/internal/seed"
 )
@@ -301,3 +302,5 @@ func TestGoOn(t *testing.T) {
 		t.Errorf("%d stalls in %d programs", e.stats.stalls, e.stats.programs)
 	}
 }
+
+func TestMain(m *testing.M) { os.Exit(heap.RunTests(m)) }

@@ -50,6 +50,7 @@ func rooms() []room {
 		{pattern: "internal/msgtext/...", layer: contract},
 		{pattern: "internal/processors/...", layer: contract},
 		{pattern: "internal/heap/...", layer: contract},
+		{pattern: "internal/memdir/...", layer: contract},
 		{pattern: "internal/race/...", layer: contract},
 		{pattern: "internal/seed/...", layer: contract},
 		{pattern: "report", layer: contract},

@@ -1,12 +1,16 @@
 package epaxos_test
 
 import (
+	"os"
 	"testing"
 
+	"github.com/foresay/foresay/internal/heap"
 	"github.com/foresay/foresay/smr/epaxos"
 	"github.com/foresay/foresay/smr/smrtest"
 	"github.com/foresay/foresay/smr/smrtest/talk"
 )
+
+func TestMain(m *testing.M) { os.Exit(heap.RunTests(m)) }
 
 func TestConformance(t *testing.T) {
 	smrtest.Suite(t, epaxos.Protocol(), smrtest.Seeds)

@@ -1,12 +1,16 @@
 package fastpaxos_test
 
 import (
+	"os"
 	"testing"
 
+	"github.com/foresay/foresay/internal/heap"
 	"github.com/foresay/foresay/smr/fastpaxos"
 	"github.com/foresay/foresay/smr/smrtest"
 	"github.com/foresay/foresay/smr/smrtest/talk"
 )
+
+func TestMain(m *testing.M) { os.Exit(heap.RunTests(m)) }
 
 func TestConformance(t *testing.T) {
 	smrtest.Suite(t, fastpaxos.Protocol(), smrtest.Seeds)

@@ -3,10 +3,12 @@ package kit
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/foresay/foresay/internal/heap"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
 )
@@ -262,3 +264,5 @@ func TestConfigurationsAreChecked(t *testing.T) {
 		t.Errorf("%+v, %v", cfg, err)
 	}
 }
+
+func TestMain(m *testing.M) { os.Exit(heap.RunTests(m)) }

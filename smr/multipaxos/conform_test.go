@@ -2,14 +2,18 @@ package multipaxos_test
 
 import (
 	"fmt"
+	"os"
 	"testing"
 
+	"github.com/foresay/foresay/internal/heap"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/kv"
 	"github.com/foresay/foresay/smr/multipaxos"
 	"github.com/foresay/foresay/smr/smrtest"
 	"github.com/foresay/foresay/smr/smrtest/talk"
 )
+
+func TestMain(m *testing.M) { os.Exit(heap.RunTests(m)) }
 
 func TestConformance(t *testing.T) {
 	smrtest.Suite(t, multipaxos.Protocol(), smrtest.Seeds)

@@ -1,13 +1,17 @@
 package raft_test
 
 import (
+	"os"
 	"testing"
 
+	"github.com/foresay/foresay/internal/heap"
 	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/raft"
 	"github.com/foresay/foresay/smr/smrtest"
 	"github.com/foresay/foresay/smr/smrtest/talk"
 )
+
+func TestMain(m *testing.M) { os.Exit(heap.RunTests(m)) }
 
 func TestConformance(t *testing.T) {
 	smrtest.Suite(t, raft.Protocol(), smrtest.Seeds)

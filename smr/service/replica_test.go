@@ -19,6 +19,8 @@ import (
 
 	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/internal/cli/metrics/metricstest"
+	"github.com/foresay/foresay/internal/heap"
+	"github.com/foresay/foresay/internal/memdir"
 	"github.com/foresay/foresay/internal/seed"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
@@ -570,4 +572,9 @@ func (w *world) adjust(id protocol.ID, change func(*Config)) {
 	if err != nil {
 		w.Fatal(err)
 	}
+}
+
+func TestMain(m *testing.M) {
+	memdir.Use()
+	os.Exit(heap.RunTests(m))
 }

@@ -2,7 +2,6 @@ package smrtest
 
 import (
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"sync/atomic"
@@ -21,10 +20,6 @@ const Seeds = 200
 // Suite is the conformance suite, with so many seeds: a protocol of the family must pass all of it.
 func Suite(t *testing.T, p smr.Protocol, n int) {
 	first := seed.First(t, 1)
-	// A world is small and makes much garbage: collecting it at the usual pace would take a third
-	// of the time.
-	before := debug.SetGCPercent(400)
-	t.Cleanup(func() { debug.SetGCPercent(before) })
 	t.Run("seeds", func(t *testing.T) { seeds(t, p, first, seed.Count(t, n)) })
 	t.Run("transfers in steps", func(t *testing.T) { Transfers(t, p) })
 	t.Run("queries in bytes", func(t *testing.T) { QueriesInBytes(t, p) })

@@ -24,7 +24,6 @@ func TestScenarios(t *testing.T) {
 
 // written writes what is the protocol's own.
 func written(all msgtext.Format, v any) (string, bool) {
-	format := codec()
 	switch v := v.(type) {
 	case kit.Grouped: // what the group says is a message like any other
 		return all.Of(v.Msg), true
@@ -38,7 +37,7 @@ func written(all msgtext.Format, v any) (string, bool) {
 		}
 		return "yes" + strings.TrimPrefix(all.Of(v.footprint), "Footprint"), true
 	case []byte: // an entry of the group's log
-		if m, err := format.Decode(v); err == nil {
+		if m, err := codec().Decode(v); err == nil {
 			return all.Of(m), true
 		}
 	}

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/foresay/foresay/internal/heap"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/client"
 	"github.com/foresay/foresay/store/front"
@@ -342,3 +344,5 @@ func TestLoopOnReadsThatDoNotGoTogether(t *testing.T) {
 		})
 	}
 }
+
+func TestMain(m *testing.M) { os.Exit(heap.RunTests(m)) }

@@ -2,10 +2,13 @@ package storeservice
 
 import (
 	"context"
+	"os"
 	"strconv"
 	"testing"
 	"time"
 
+	"github.com/foresay/foresay/internal/heap"
+	"github.com/foresay/foresay/internal/memdir"
 	"github.com/foresay/foresay/store/client"
 	"github.com/foresay/foresay/wan"
 )
@@ -70,4 +73,9 @@ func (w *world) readyIn(ctx context.Context, c *Cluster) {
 	}
 	defer conn.Close()
 	w.ready(ctx, conn)
+}
+
+func TestMain(m *testing.M) {
+	memdir.Use()
+	os.Exit(heap.RunTests(m))
 }

@@ -1,11 +1,13 @@
 package simulated
 
 import (
+	"os"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/foresay/foresay/internal/heap"
 	"github.com/foresay/foresay/internal/storesim"
 	"github.com/foresay/foresay/store/plan"
 )
@@ -70,3 +72,5 @@ func TestThroughputRepeats(t *testing.T) {
 		t.Errorf("rows (-one +two):\n%s", diff)
 	}
 }
+
+func TestMain(m *testing.M) { os.Exit(heap.RunTests(m)) }

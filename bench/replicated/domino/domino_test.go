@@ -3,6 +3,7 @@ package domino
 import (
 	"cmp"
 	"math"
+	"os"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/foresay/foresay/bench/figure"
 	"github.com/foresay/foresay/bench/replicated"
 	"github.com/foresay/foresay/bench/table"
+	"github.com/foresay/foresay/internal/heap"
 	"github.com/foresay/foresay/smr"
 	smrdomino "github.com/foresay/foresay/smr/domino"
 	"github.com/foresay/foresay/smr/mencius"
@@ -313,3 +315,5 @@ func TestVariantCells(t *testing.T) {
 		}
 	}
 }
+
+func TestMain(m *testing.M) { os.Exit(heap.RunTests(m)) }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/foresay/foresay/internal/cli/planning/plantest"
 	"github.com/foresay/foresay/internal/cli/storecmd/plancmd"
+	"github.com/foresay/foresay/internal/heap"
 	"github.com/foresay/foresay/store/plan"
 )
 
@@ -154,3 +155,5 @@ func TestErrors(t *testing.T) {
 		t.Errorf("a search that is interrupted: code %d, %s", code, errs)
 	}
 }
+
+func TestMain(m *testing.M) { os.Exit(heap.RunTests(m)) }

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package memdir
+
+const shared = ""
+
+func freeBytes(string) uint64 { return 0 }
