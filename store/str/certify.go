@@ -202,7 +202,7 @@ func (s *server) onRead(env *protocol.Env[store.Message], from protocol.ID, m re
 		out.Reason = s.waitHigh(env, from, m)
 		s.wantCeiling(env, m.At)
 	default:
-		if s.reads.Ceiling()-m.At < clock.Stamp(leaseTrips*s.cfg.RoundTrip/2) {
+		if s.reads.Ceiling()-m.At < clock.Stamp(leaseTrips*s.cfg.RoundTrip/2) || env.Now-s.raised > tellTrips*s.cfg.RoundTrip {
 			s.wantCeiling(env, m.At)
 		}
 		s.answer(env, from, m)
@@ -264,6 +264,7 @@ func (s *server) onProbe(env *protocol.Env[store.Message], from protocol.ID, m s
 // wantCeiling has the group put a ceiling above a snapshot on record.
 func (s *server) wantCeiling(env *protocol.Env[store.Message], at clock.Stamp) {
 	if s.group.Current() {
+		s.raised = env.Now
 		s.raise(env, at)
 		return
 	}
@@ -294,6 +295,7 @@ func (s *server) onRaise(env *protocol.Env[store.Message], from protocol.ID, m r
 		s.propose(env, reader{Server: from, Serves: true})
 	}
 	if m.At > 0 {
+		s.raised = env.Now
 		s.raise(env, m.At)
 	}
 }

@@ -40,8 +40,9 @@ type server struct {
 	// admitted are those that it has proposed to count as readers: they are, for what is behind that in
 	// the log.
 	admitted map[protocol.ID]bool
-	raised   time.Duration // when the leader was asked for a ceiling last
-	opened   map[store.TxnID]time.Duration
+	// raised is when a ceiling was asked for last: of the leader or, if this is the leader, by anybody.
+	raised time.Duration
+	opened map[store.TxnID]time.Duration
 }
 
 // question is a command that a coordinator has asked for.
@@ -61,6 +62,10 @@ const (
 	// leaseTrips is for how many round trips ahead a ceiling is raised: who is not heard of any more
 	// serves no longer than that.
 	leaseTrips = 4
+	// tellTrips is after how many round trips a member says again that it serves reads, and warmTrips for
+	// how many the leader then raises the ceiling ahead of them: the first read after that waits for it.
+	tellTrips = 8
+	warmTrips = 256
 	// maxReadKeys is how many keys' latest reads a server remembers. What is forgotten counts as a read
 	// of all keys.
 	maxReadKeys = 100_000
@@ -86,7 +91,8 @@ func newServer(cfg store.Config, mode variant) (*server, error) {
 	s.group, err = kit.NewMember(cfg, p, kit.MemberConfig{
 		Machine: s.state, Prefix: groupPrefix, LogEntries: mode.logEntries,
 		Message: func(g kit.Grouped) store.Message { return grouped{g, uint32(p.Index)} },
-		Hooks:   raft.Hooks[store.Message]{Stored: s.stored, Committed: s.committed, Follows: s.follows},
+		Hooks: raft.Hooks[store.Message]{Stored: s.stored, Committed: s.committed, Current: s.current,
+			Follows: s.follows},
 	})
 	return s, err
 }
@@ -300,6 +306,9 @@ func (s *server) mayReplace(env *protocol.Env[store.Message], m store.Replace) b
 	return true
 }
 
+// current has a new leader raise the ceiling, as if somebody had asked.
+func (s *server) current(env *protocol.Env[store.Message], _ uint64) { s.raised = env.Now }
+
 // follows sends those who have asked elsewhere: what was proposed may be carried out or not, and
 // who leads now answers nobody who has not asked it.
 func (s *server) follows(env *protocol.Env[store.Message]) {
@@ -349,6 +358,9 @@ func (s *server) sweep(env *protocol.Env[store.Message]) {
 	if !leads {
 		clear(s.opened)
 		return
+	}
+	if s.group.Current() && env.Now-s.raised < warmTrips*s.cfg.RoundTrip {
+		s.raise(env, clock.Stamp(env.Now))
 	}
 	seen := map[store.TxnID]time.Duration{}
 	for _, id := range s.openIDs() {

@@ -153,19 +153,25 @@ func (t *txn) valueOf(key store.Key) store.Value {
 	return store.Value{Version: store.Version{Time: uint64(t.local), Client: t.id.Client}, Present: !w.Delete, Bytes: w.Bytes}
 }
 
-// askFor asks the nearest server that has the key, or another one after it was silent.
+// askFor asks the nearest server that has the key, with those of which nobody knows how near they
+// are, or another one after it was silent.
 func (c *coordinator) askFor(env *protocol.Env[store.Message], r *reading) {
 	shard := c.cfg.Layout.ShardOf(r.key)
 	sites := c.cfg.Layout.HoldersOf(shard)
-	nearest, ok := c.local(uint32(shard))
-	if !ok || r.tries > 0 {
-		slices.SortStableFunc(sites, func(a, b int) int { return int(c.distance(a, shard) - c.distance(b, shard)) })
-		nearest = c.cfg.Layout.Sites[sites[r.tries%len(sites)]].Shards[shard]
+	slices.SortStableFunc(sites, func(a, b int) int { return int(c.distance(a, shard) - c.distance(b, shard)) })
+	nearest := sites[r.tries%len(sites)]
+	r.to, r.asked = c.cfg.Layout.Sites[nearest].Shards[shard], env.Now
+	for _, site := range sites {
+		if site == nearest || r.tries == 0 && nearest != c.place.Site && c.distance(site, shard) == far {
+			env.Send(c.cfg.Layout.Sites[site].Shards[shard],
+				readAt{Ref: r.ref, Key: r.key, At: r.t.at, Skip: c.table.later(r.key, r.t.at)})
+		}
 	}
-	r.to, r.asked = nearest, env.Now
-	env.Send(r.to, readAt{Ref: r.ref, Key: r.key, At: r.t.at, Skip: c.table.later(r.key, r.t.at)})
 	env.After(readTrips*c.cfg.RoundTrip, readTimer{r.ref})
 }
+
+// far is how far a site is that nobody knows.
+const far = time.Duration(math.MaxInt32)
 
 // distance is how long a site takes to answer, as far as is known.
 func (c *coordinator) distance(site, shard int) time.Duration {
@@ -175,7 +181,7 @@ func (c *coordinator) distance(site, shard int) time.Duration {
 	if d := c.near[site][shard]; d > 0 {
 		return d
 	}
-	return time.Duration(math.MaxInt32)
+	return far
 }
 
 const (
@@ -214,10 +220,16 @@ func (c *coordinator) onFound(env *protocol.Env[store.Message], from protocol.ID
 		env.After(c.cfg.RoundTrip/4, readTimer{m.Ref})
 		return
 	}
-	if r.tries == 0 && r.to == from {
-		c.near.Answered(c.places[from], env.Now-r.asked, readTrips*c.cfg.RoundTrip)
+	if r.tries == 0 {
+		took, p := max(env.Now-r.asked, 1), c.places[from]
+		c.near.Answered(p, took, readTrips*c.cfg.RoundTrip)
+		for _, site := range c.cfg.Layout.HoldersOf(p.Index) {
+			if c.distance(site, p.Index) == far { // it was asked, too
+				c.near.Waited(site, p.Index, took+1)
+			}
+		}
 	}
-	r.value, r.by = m.Value, nil
+	r.value, r.by, r.to = m.Value, nil, from
 	c.took(env, r)
 }
 
