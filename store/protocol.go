@@ -56,8 +56,8 @@ type Protocol struct {
 	// Declares says that clients take Declare. With Clocked, one without writes is a transaction that
 	// only reads: it is committed when Declared has its values, and there is nothing to submit.
 	Declares bool
-	// Steps says that a transaction reads a snapshot, by Declares alone: the first one begins it and has
-	// General, and those that follow name that one as Begun. A Get is a transaction of its own.
+	// Steps says that a transaction reads a snapshot, by Declares alone: the first one begins it and
+	// has General, and those that follow name that one as Begun. A Get is a transaction of its own.
 	Steps bool
 	// Stale says that clients take a Declare with MaxAge: a site near them answers alone, as of a
 	// timestamp at or below which nothing is written any more.

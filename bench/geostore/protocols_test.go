@@ -75,7 +75,8 @@ func TestProtocolsTakeWhatTheModelSays(t *testing.T) {
 		t.Errorf("wide-area round trips, one after the other, are %v", trips)
 	}
 	layered := means["layered"]
-	if len(means) != len(plan.Systems()) || means["carousel-fast"] > 0.45*layered || means["carousel-direct"] > 0.35*layered {
+	if len(means) != len(plan.Systems()) || means["carousel-fast"] > 0.45*layered ||
+		means["carousel-direct"] > 0.35*layered {
 		t.Errorf("means are %v", means)
 	}
 }

@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 
 	"github.com/foresay/foresay/driver"
 )
@@ -14,9 +13,6 @@ type begun struct {
 	name  string // in the identity of what it reads and commits
 	sites Attempt
 }
-
-// lastBegun numbers them.
-var lastBegun atomic.Uint64
 
 // performBegin begins an attempt for the code that runs under ctx.
 func (c *Client) performBegin(ctx context.Context, b Beginning) begun {
@@ -40,7 +36,7 @@ type beginning struct {
 
 // Start implements driver.Transport.
 func (b *beginning) Start(_ context.Context, a *driver.Attempt) {
-	a.Finish(begun{fmt.Sprintf("%d ", lastBegun.Add(1)), b.client.cfg.Backend.Begin(b.b)}, nil)
+	a.Finish(begun{fmt.Sprintf("%d ", b.client.begun.Add(1)), b.client.cfg.Backend.Begin(b.b)}, nil)
 }
 
 // Equal implements driver.Transport.

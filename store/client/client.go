@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/foresay/foresay/control"
@@ -19,6 +20,7 @@ type Client struct {
 	control controller
 	name    string // of the client as a connection, to the engine
 	stats   counters
+	begun   atomic.Uint64 // how many attempts of tasks have read snapshots: it numbers them
 }
 
 // New returns a client. The error names the field of the configuration that is wrong.

@@ -217,8 +217,8 @@ func (t *txn) unread(ctx context.Context, a *attempt, err error) error {
 }
 
 // EndedError says that the sites have ended an attempt while it was reading: something that its
-// snapshot shows has not been committed, say. The transaction is tried again; a program sees it only
-// as what a read of an attempt that is over returns.
+// snapshot shows has not been committed, say. The transaction is tried again; a program sees it
+// only as what a read of an attempt that is over returns.
 type EndedError struct {
 	Key    store.Key    // that was read
 	Reason store.Reason // NoReason: the site did not say

@@ -75,8 +75,8 @@ func (l Level) String() string {
 	return fmt.Sprintf("Level(%d)", int64(l))
 }
 
-// ParseLevel returns the level of a name: strict, serializable, snapshot, or stale with how old what is read
-// may be, as in stale(5s).
+// ParseLevel returns the level of a name: strict, serializable, snapshot, or stale with how old
+// what is read may be, as in stale(5s).
 func ParseLevel(name string) (Level, error) {
 	for i, n := range levelNames() {
 		if n == name {

@@ -98,7 +98,8 @@ func (a *Application) begin() {
 	if a.general = nil; w.Scenario.General && a.number%3 > 0 {
 		a.general = &general{asks: a.number%3 == 1, reads: map[store.Key]bool{}, writes: map[store.Key]bool{}}
 	}
-	if a.declared, a.stepKeys = 0, nil; a.general == nil && w.Subject.Protocol.Declares && w.Rand.IntN(2) == 0 && a.declare() {
+	a.declared, a.stepKeys = 0, nil
+	if a.general == nil && w.Subject.Protocol.Declares && w.Rand.IntN(2) == 0 && a.declare() {
 		return
 	}
 	a.step()

@@ -54,8 +54,9 @@ func (w Versions) WrittenBy(p store.Protocol, key store.Key, id store.TxnID) boo
 	return false
 }
 
-// WroteAs returns the value of a key under a version, or under another one of the same transaction's:
-// what is not final may be read under an earlier one (Protocol.Stamped). It is empty if there is none.
+// WroteAs returns the value of a key under a version, or under another one of the same
+// transaction's: what is not final may be read under an earlier one (Protocol.Stamped). It is empty
+// if there is none.
 func (w Versions) WroteAs(p store.Protocol, key store.Key, read store.Version) string {
 	if text, ok := w[key][read]; ok || !p.Stamped {
 		return text
