@@ -15,9 +15,6 @@ const declareTries = 6
 // homeTimer is when a client that found nobody near begins with what was declared all the same.
 type homeTimer struct{}
 
-// beatTimer is when the agent of a declared transaction is told that the client is there.
-type beatTimer struct{ id store.TxnID }
-
 // client is the node of an application. It reads from a partition's leader, or a majority of its
 // servers if these are faster (see suffices), and has the agent of one site commit, or of another
 // one if that does not answer.
@@ -26,8 +23,7 @@ type client struct {
 	cfg    store.Config
 	direct bool
 	name   uint64 // of the next transaction; random at first, so that no two share one
-	open   map[store.TxnID]*opened
-	refs   map[uint64]store.TxnID // of those, by the Refs of the Declares that have begun them
+	begun  kit.Begun[*opened]
 	// early are declared while it does not know yet which site is near: nothing is lost by waiting
 	// for that, as the nearest one answers first.
 	early []store.Declare
@@ -47,24 +43,9 @@ const maxQueued = 64
 
 // opened is a transaction that was declared and is not submitted yet.
 type opened struct {
-	ref   uint64
-	site  int // whose agent has it
-	steps []*step
+	kit.Opened
 	// reached is the number of the last step that its code has reached after it had begun.
 	reached uint32
-}
-
-// step is what was declared of a transaction at once.
-type step struct {
-	ref      uint64 // of its Declare
-	ask      store.DeclareRequest
-	tries    int
-	answered bool
-}
-
-// waits reports whether a step has no answer.
-func (o *opened) waits() bool {
-	return slices.ContainsFunc(o.steps, func(s *step) bool { return !s.answered })
 }
 
 // submit is a transaction that lacks its outcome.
@@ -78,7 +59,12 @@ func newClient(cfg store.Config, mode variant) (*client, error) {
 		return nil, err
 	}
 	return &client{NearestCalls: calls, cfg: cfg, direct: mode == directMode,
-		seen: session{newest: map[store.Key]uint64{}}, open: map[store.TxnID]*opened{}, refs: map[uint64]store.TxnID{}}, nil
+		seen: session{newest: map[store.Key]uint64{}}, begun: kit.NewBegun(cfg.Layout, refuse)}, nil
+}
+
+// refuse tells the application that it does not get the values of what it has declared.
+func refuse(env *protocol.Env[store.Message], _ *opened, s *kit.Step) {
+	env.Send(protocol.App, store.Declared{Ref: s.Ref})
 }
 
 // Start implements protocol.Node.
@@ -94,7 +80,8 @@ func (c *client) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 		c.onDeclare(env, m)
 	case store.Abandon:
 		c.drop(env, m.Ref)
-		c.abandon(env, c.refs[m.Ref])
+		id, _ := c.begun.By(m.Ref)
+		c.begun.Abandon(env, id)
 	case store.DeclareReply:
 		c.onDeclared(env, m)
 	case store.Submit:
@@ -111,8 +98,8 @@ func (c *client) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 		}
 		c.NearestCalls.Receive(env, from, m)
 	case store.Busy:
-		if o := c.open[m.ID]; o != nil && o.waits() && c.Submit(m.ID) == nil {
-			c.close(env, m.ID)
+		if o := c.begun.Of(m.ID); o != nil && o.Waits() && c.Submit(m.ID) == nil {
+			c.begun.Close(env, m.ID)
 			return
 		}
 		c.NearestCalls.Receive(env, from, m)
@@ -130,9 +117,9 @@ func (c *client) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
 		if g := c.Get(t.Number); g != nil {
 			c.read(env, g)
 		}
-	case beatTimer:
-		if o := c.open[t.id]; o != nil {
-			c.beat(env, t.id, o)
+	case kit.BeatTimer:
+		if o := c.begun.Of(t.ID); o != nil {
+			c.beat(env, t.ID, o)
 		}
 	case kit.SubmitTimer:
 		if c.Submit(t.ID) != nil {
@@ -204,7 +191,7 @@ func (c *client) suffices(g *get, tries int) bool {
 // onDeclare begins a transaction whose keys are known, or goes on with one whose code has reached
 // further ones.
 func (c *client) onDeclare(env *protocol.Env[store.Message], m store.Declare) {
-	full := len(c.open)+len(c.early)+c.Waiting() >= c.cfg.MaxWaiting
+	full := c.begun.Len()+len(c.early)+c.Waiting() >= c.cfg.MaxWaiting
 	ask := store.DeclareRequest{ID: store.TxnID{Time: 1}, Reads: m.Reads, Writes: m.Writes, MaxAge: m.MaxAge, At: m.At}
 	if m.General || m.Begun != 0 {
 		ask.Step = 1
@@ -258,106 +245,83 @@ func (c *client) drop(env *protocol.Env[store.Message], ref uint64) {
 // begin has the agent of the nearest site prepare and read what was declared.
 func (c *client) begin(env *protocol.Env[store.Message], m store.Declare) {
 	id := c.newID(env, m.Reads, m.Writes)
-	o := &opened{ref: m.Ref, site: c.Home()}
-	first := &step{ref: m.Ref, ask: store.DeclareRequest{ID: id, Reads: m.Reads, Writes: m.Writes,
+	first := &kit.Step{Ref: m.Ref, Ask: store.DeclareRequest{ID: id, Reads: m.Reads, Writes: m.Writes,
 		Serializable: m.Serializable, MaxAge: m.MaxAge, At: m.At, Priority: m.Priority}}
+	o := &opened{Opened: kit.Opened{Ref: m.Ref, Site: c.Home(), Steps: []*kit.Step{first}}}
 	if m.MaxAge > 0 {
-		first.ask.NotBefore = c.seen.of(m.Reads)
+		first.Ask.NotBefore = c.seen.of(m.Reads)
 	}
 	if m.General {
-		o.reached, first.ask.Step = 1, 1
+		o.reached, first.Ask.Step = 1, 1
 	}
-	o.steps = []*step{first}
-	c.open[id], c.refs[m.Ref] = o, id
+	c.begun.Add(id, o)
 	c.beat(env, id, o)
 }
 
 // reach has the agent prepare what a transaction's code has reached since it was begun, if it goes
 // on still.
 func (c *client) reach(env *protocol.Env[store.Message], m store.Declare) {
-	id := c.refs[m.Begun]
-	o := c.open[id]
+	id, o := c.begun.By(m.Begun)
 	if o == nil || o.reached == store.MaxSteps {
 		env.Send(protocol.App, store.Declared{Ref: m.Ref})
 		return
 	}
 	o.reached++
-	s := &step{ref: m.Ref, tries: 1, ask: store.DeclareRequest{ID: id, Reads: m.Reads, Writes: m.Writes, Step: o.reached,
-		Priority: o.steps[0].ask.Priority}}
-	o.steps = append(o.steps, s)
-	env.Send(c.cfg.Layout.Coordinator(o.site, id), s.ask)
+	s := &kit.Step{Ref: m.Ref, Tries: 1, Ask: store.DeclareRequest{ID: id, Reads: m.Reads, Writes: m.Writes,
+		Step: o.reached, Priority: o.Steps[0].Ask.Priority}}
+	o.Steps = append(o.Steps, s)
+	c.begun.Tell(env, id, s.Ask)
 }
 
 // beat asks the agent for the values, and says that the client is there.
 func (c *client) beat(env *protocol.Env[store.Message], id store.TxnID, o *opened) {
-	if !o.waits() {
-		env.Send(c.cfg.Layout.Coordinator(o.site, id), o.steps[0].ask)
+	if !o.Waits() {
+		c.begun.Tell(env, id, o.Steps[0].Ask)
 	}
-	for _, s := range o.steps {
-		if s.answered {
+	for _, s := range o.Steps {
+		if s.Answered {
 			continue
 		}
-		if s.tries++; s.tries > declareTries {
+		if s.Tries++; s.Tries > declareTries {
 			// Either the site is away, or its agent waits for others itself, such as for a partition
 			// that has no leader. The site's servers say which. What is declared until they do would
 			// go to the next site, which may be the one that is away.
-			c.Silent(o.site, declareTries*c.cfg.RoundTrip)
+			c.Silent(o.Site, declareTries*c.cfg.RoundTrip)
 			c.look(env)
-			c.abandon(env, id)
+			c.begun.Abandon(env, id)
 			return
 		}
-		env.Send(c.cfg.Layout.Coordinator(o.site, id), s.ask)
+		c.begun.Tell(env, id, s.Ask)
 	}
-	env.After(c.cfg.RoundTrip, beatTimer{id})
+	env.After(c.cfg.RoundTrip, kit.BeatTimer{ID: id})
 }
 
 func (c *client) onDeclared(env *protocol.Env[store.Message], m store.DeclareReply) {
-	o := c.open[m.ID]
+	o := c.begun.Of(m.ID)
 	if o == nil {
 		return
 	}
-	i := slices.IndexFunc(o.steps, func(s *step) bool { return s.ask.Step == m.Step })
-	if i < 0 || o.steps[i].answered {
+	i := slices.IndexFunc(o.Steps, func(s *kit.Step) bool { return s.Ask.Step == m.Step })
+	if i < 0 || o.Steps[i].Answered {
 		return
 	}
-	s := o.steps[i]
+	s := o.Steps[i]
 	switch {
-	case s.ask.At > 0 && len(m.Values) == 0: // what it has begun cannot go on
-		c.close(env, m.ID)
+	case s.Ask.At > 0 && len(m.Values) == 0: // what it has begun cannot go on
+		c.begun.Close(env, m.ID)
 		return
-	case len(m.Values) != len(s.ask.Reads) || s.ask.At > 0 && m.At != s.ask.At:
+	case len(m.Values) != len(s.Ask.Reads) || s.Ask.At > 0 && m.At != s.Ask.At:
 		return
 	}
-	s.answered = true
+	s.Answered = true
 	c.seen.sawAt(m.At)
 	for i, v := range m.Values {
 		c.See(v.Value.Version.Time)
-		c.seen.saw(s.ask.Reads[i], v.Value.Version)
+		c.seen.saw(s.Ask.Reads[i], v.Value.Version)
 	}
-	env.Send(protocol.App, store.Declared{Ref: s.ref, OK: true, Values: m.Values, At: m.At, Age: m.Age})
-	if len(s.ask.Writes) == 0 && s.ask.Step == 0 {
-		c.close(env, m.ID) // it is over
-	}
-}
-
-// abandon ends a transaction that was declared.
-func (c *client) abandon(env *protocol.Env[store.Message], id store.TxnID) {
-	if o := c.open[id]; o != nil {
-		env.Send(c.cfg.Layout.Coordinator(o.site, id), store.AbandonRequest{ID: id})
-		c.close(env, id)
-	}
-}
-
-// close forgets that a transaction was declared, and says so to who waits for its values.
-func (c *client) close(env *protocol.Env[store.Message], id store.TxnID) {
-	o := c.open[id]
-	delete(c.open, id)
-	delete(c.refs, o.ref)
-	env.Stop(beatTimer{id})
-	for _, s := range o.steps {
-		if !s.answered {
-			env.Send(protocol.App, store.Declared{Ref: s.ref})
-		}
+	env.Send(protocol.App, store.Declared{Ref: s.Ref, OK: true, Values: m.Values, At: m.At, Age: m.Age})
+	if len(s.Ask.Writes) == 0 && s.Ask.Step == 0 {
+		c.begun.Close(env, m.ID) // it is over
 	}
 }
 
@@ -379,22 +343,22 @@ func (c *client) onSubmit(env *protocol.Env[store.Message], m store.Submit) {
 	for _, w := range m.Writes {
 		writes = append(writes, w.Key)
 	}
-	id, site := c.refs[m.Begun], c.Home()
-	o := c.open[id]
+	id, o := c.begun.By(m.Begun)
+	site := c.Home()
 	if o != nil {
-		site = o.site
+		site = o.Site
 	} else {
 		id = c.newID(env, reads, writes)
 	}
 	switch s := new(submit); {
 	case c.AddSubmitAs(env, m, id, s):
 		if o != nil {
-			c.close(env, id)
+			c.begun.Close(env, id)
 		}
 		s.Site = site
 		c.Send(env, s)
 	default: // there is nothing to commit, or not so: what was declared is not to wait for that
-		c.abandon(env, id)
+		c.begun.Abandon(env, id)
 	}
 }
 
@@ -435,8 +399,8 @@ func (c *client) coordinator(reads, writes []store.Key) uint32 {
 // onCancel forgets a call.
 func (c *client) onCancel(env *protocol.Env[store.Message], m store.Cancel) {
 	c.drop(env, m.Ref)
-	if id, ok := c.refs[m.Ref]; ok {
-		c.abandon(env, id)
+	if id, o := c.begun.By(m.Ref); o != nil {
+		c.begun.Abandon(env, id)
 		return
 	}
 	c.NearestCalls.Receive(env, protocol.App, m)

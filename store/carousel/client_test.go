@@ -165,28 +165,27 @@ func TestLateAgentIsNotBlamed(t *testing.T) {
 		c.Start(env, nil)
 		c.Receive(env, protocol.App, store.Declare{Ref: 1, Reads: []store.Key{"a"}})
 		look(0)
-		for id := range c.open {
-			for i := range declareTries + 1 {
-				now += round
-				env.Begin(now)
-				c.Expire(env, beatTimer{id})
-				if i == declareTries-1 {
-					// the servers have not answered yet
-					c.Receive(env, protocol.App, store.Declare{Ref: 2, Reads: []store.Key{"a"}})
-				}
-				if away {
-					look(1)
-				} else {
-					look(0)
-				}
+		declared, _ := c.begun.By(1)
+		for i := range declareTries + 1 {
+			now += round
+			env.Begin(now)
+			c.Expire(env, kit.BeatTimer{ID: declared})
+			if i == declareTries-1 {
+				// the servers have not answered yet
+				c.Receive(env, protocol.App, store.Declare{Ref: 2, Reads: []store.Key{"a"}})
+			}
+			if away {
+				look(1)
+			} else {
+				look(0)
 			}
 		}
 		want := 0
 		if away {
 			want = 1
 		}
-		if next := c.open[c.refs[2]]; len(c.open) != 1 || next == nil || next.site != want {
-			t.Fatalf("%+v is under way: what nobody answers is not given up, or the next one is not at %d", c.open, want)
+		if _, next := c.begun.By(2); c.begun.Len() != 1 || next == nil || next.Site != want {
+			t.Fatalf("%+v is under way: what nobody answers is not given up, or the next one is not at %d", c.begun, want)
 		}
 		c.Receive(env, protocol.App, store.Submit{Ref: 3, Begun: 2, Reads: []store.Read{{Key: "a"}}})
 		for s := range c.Submits() {

@@ -7,8 +7,8 @@ func findPlants() []plant.Bug {
 	return []plant.Bug{
 		{
 			Name: "an agent that waits is taken to be away", Test: "TestLateAgentIsNotBlamed",
-			Old: "\t\t\tc.Silent(o.site, declareTries*c.cfg.RoundTrip)\n\t\t\tc.look(env)\n",
-			New: "\t\t\tc.Silent(o.site, declareTries*c.cfg.RoundTrip)\n\t\t\tif !MUTANT {\n\t\t\t\tc.look(env)\n\t\t\t}\n",
+			Old: "\t\t\tc.Silent(o.Site, declareTries*c.cfg.RoundTrip)\n\t\t\tc.look(env)\n",
+			New: "\t\t\tc.Silent(o.Site, declareTries*c.cfg.RoundTrip)\n\t\t\tif !MUTANT {\n\t\t\t\tc.look(env)\n\t\t\t}\n",
 		},
 		{
 			Name: "an agent that does not commit is taken to be away", Test: "TestLateAgentIsNotBlamed",

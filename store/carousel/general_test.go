@@ -367,7 +367,7 @@ func generalPlants() []plant.Bug {
 	return []plant.Bug{
 		{
 			Name: "the answer to one step is taken for that to another", Test: "TestSteps",
-			Old: "return s.ask.Step == m.Step })", New: "return s.ask.Step == m.Step || MUTANT && !s.answered })",
+			Old: "return s.Ask.Step == m.Step })", New: "return s.Ask.Step == m.Step || MUTANT && !s.Answered })",
 		},
 		{
 			Name: "there are steps without end", Test: "TestSteps",

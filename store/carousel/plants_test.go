@@ -492,8 +492,8 @@ func stalePlants() []plant.Bug {
 	return []plant.Bug{
 		{
 			Name: "C3: a session's bound is ignored", Test: "TestSession", Tests: []string{"TestStaleNotices/13"},
-			Old: "\t\tfirst.ask.NotBefore = c.seen.of(m.Reads)\n",
-			New: "\t\tif !MUTANT {\n\t\t\tfirst.ask.NotBefore = c.seen.of(m.Reads)\n\t\t}\n",
+			Old: "\t\tfirst.Ask.NotBefore = c.seen.of(m.Reads)\n",
+			New: "\t\tif !MUTANT {\n\t\t\tfirst.Ask.NotBefore = c.seen.of(m.Reads)\n\t\t}\n",
 		},
 		{
 			Name: "a session's bound is ignored where leaders are asked", Test: "TestStaleGoesOnElsewhere",
@@ -542,7 +542,7 @@ func stalePlants() []plant.Bug {
 		},
 		{
 			Name: "a client goes on as of another time", Test: "TestSession",
-			Old: "|| s.ask.At > 0 && m.At != s.ask.At:", New: "|| s.ask.At > 0 && m.At != s.ask.At && !MUTANT:",
+			Old: "|| s.Ask.At > 0 && m.At != s.Ask.At:", New: "|| s.Ask.At > 0 && m.At != s.Ask.At && !MUTANT:",
 		},
 		{
 			Name: "what was recovered has the version that was told", Test: "TestMembersServeWhatIsClosed",

@@ -1,7 +1,8 @@
 // Package kit is what the protocols of package store share: the books of a client's node, a server
-// as a member of its shard's Raft group, the values on its disk, what it reserves for older
-// transactions and holds until its time, and how a [store.Protocol] has its nodes. A protocol
-// decides which sites it asks, when it asks again, and what their answers mean.
+// as a member of its shard's Raft group, what a coordinator asks of such groups, the values on a
+// server's disk, what it reserves for older transactions and holds until its time, and how a
+// [store.Protocol] has its nodes. A protocol decides which sites it asks, when it asks again, and
+// what their answers mean.
 package kit
 
 import (

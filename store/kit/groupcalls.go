@@ -10,22 +10,21 @@ import (
 )
 
 // GroupCalls are what a coordinator asks of the groups of shards. Each call is made until it is
-// answered, of whoever leads the group, so what it asks for has to be safe to carry out twice. C is
-// what a protocol asks for.
-type GroupCalls[C any] struct {
+// answered, of whoever leads the group, so what it asks for has to be safe to carry out twice.
+type GroupCalls struct {
 	layout    store.Layout
 	roundTrip time.Duration
-	message   func(ref uint64, call *GroupCall[C]) store.Message
+	message   func(ref uint64, call *GroupCall) store.Message
 	leaders   []protocol.ID // by shard: who is asked first
-	calls     map[uint64]*GroupCall[C]
+	calls     map[uint64]*GroupCall
 	last      uint64
 }
 
 // A GroupCall is made for a transaction of the group of one shard.
-type GroupCall[C any] struct {
+type GroupCall struct {
 	Shard   uint32
 	ID      store.TxnID
-	Command C
+	Command store.Message // what is asked for
 
 	to        protocol.ID // who was asked last
 	answered  bool        // it has, and does not lead
@@ -41,10 +40,10 @@ type GroupCall[C any] struct {
 type GroupCallTimer struct{ Ref uint64 }
 
 const (
-	// GroupCallPatience is for how many round trips a call waits: one to a leader that is far away,
-	// one of the group's, and what the disks take. It doubles groupCallDoublings times.
-	GroupCallPatience  = 3
-	groupCallDoublings = 3
+	// callPatience is for how many round trips a call waits: one to a leader that is far away, one
+	// of the group's, and what the disks take. It doubles callDoublings times.
+	callPatience  = 3
+	callDoublings = 3
 	// maxRedirects is how often a call follows what servers say of each other before it waits.
 	maxRedirects = 4
 	// maxSkipped is how often a call leaves out who was silent while others say that nobody leads:
@@ -56,10 +55,8 @@ const (
 
 // NewGroupCalls returns the calls of a coordinator at a site: none. message makes what is sent for
 // a call, whose answer names the ref.
-func NewGroupCalls[C any](
-	cfg store.Config, site int, message func(ref uint64, call *GroupCall[C]) store.Message,
-) GroupCalls[C] {
-	c := GroupCalls[C]{layout: cfg.Layout, roundTrip: cfg.RoundTrip, message: message, calls: map[uint64]*GroupCall[C]{}}
+func NewGroupCalls(cfg store.Config, site int, message func(ref uint64, call *GroupCall) store.Message) GroupCalls {
+	c := GroupCalls{layout: cfg.Layout, roundTrip: cfg.RoundTrip, message: message, calls: map[uint64]*GroupCall{}}
 	for k, nearest := range cfg.Layout.Sites[site].Shards {
 		if !cfg.Layout.Sites[site].Has(k) {
 			nearest = cfg.Layout.Sites[cfg.Layout.FirstOf(k)].Shards[k]
@@ -71,32 +68,29 @@ func NewGroupCalls[C any](
 
 // Start makes the calls of this incarnation differ from those of earlier ones, whose answers may
 // come late.
-func (c *GroupCalls[C]) Start(env *protocol.Env[store.Message]) { c.last = env.Rand.Uint64() }
+func (c *GroupCalls) Start(env *protocol.Env[store.Message]) { c.last = env.Rand.Uint64() }
 
 // Len returns how many calls have no answer.
-func (c *GroupCalls[C]) Len() int { return len(c.calls) }
-
-// Leader returns the server of a shard that is taken for the leader of its group.
-func (c *GroupCalls[C]) Leader(shard uint32) protocol.ID { return c.leaders[shard] }
+func (c *GroupCalls) Len() int { return len(c.calls) }
 
 // Ask makes a call.
-func (c *GroupCalls[C]) Ask(env *protocol.Env[store.Message], k GroupCall[C]) {
+func (c *GroupCalls) Ask(env *protocol.Env[store.Message], k GroupCall) {
 	c.last++
 	c.calls[c.last] = &k
 	c.send(env, c.last, &k)
 }
 
-func (c *GroupCalls[C]) send(env *protocol.Env[store.Message], ref uint64, k *GroupCall[C]) {
+func (c *GroupCalls) send(env *protocol.Env[store.Message], ref uint64, k *GroupCall) {
 	k.to, k.answered, k.nobody, k.waits = c.leaders[k.Shard], false, false, false
 	env.Send(k.to, c.message(ref, k))
-	env.After(GroupCallPatience*c.roundTrip<<min(k.tries, groupCallDoublings), GroupCallTimer{ref})
+	env.After(callPatience*c.roundTrip<<min(k.tries, callDoublings), GroupCallTimer{ref})
 }
 
 // wasSilent notes who did not answer last.
-func (k *GroupCall[C]) wasSilent(id protocol.ID) { k.silent, k.skipped = id, 0 }
+func (k *GroupCall) wasSilent(id protocol.ID) { k.silent, k.skipped = id, 0 }
 
 // next has another server of a shard be asked than one that did not answer, or does not lead.
-func (c *GroupCalls[C]) next(shard uint32, than protocol.ID) {
+func (c *GroupCalls) next(shard uint32, than protocol.ID) {
 	if c.leaders[shard] != than {
 		return
 	}
@@ -107,7 +101,7 @@ func (c *GroupCalls[C]) next(shard uint32, than protocol.ID) {
 }
 
 // Expire asks again.
-func (c *GroupCalls[C]) Expire(env *protocol.Env[store.Message], t GroupCallTimer) {
+func (c *GroupCalls) Expire(env *protocol.Env[store.Message], t GroupCallTimer) {
 	k := c.calls[t.Ref]
 	if k == nil {
 		return
@@ -131,7 +125,7 @@ func (c *GroupCalls[C]) Expire(env *protocol.Env[store.Message], t GroupCallTime
 }
 
 // Drop gives up what is under way for a transaction.
-func (c *GroupCalls[C]) Drop(env *protocol.Env[store.Message], id store.TxnID) {
+func (c *GroupCalls) Drop(env *protocol.Env[store.Message], id store.TxnID) {
 	for _, ref := range slices.Sorted(maps.Keys(c.calls)) {
 		if c.calls[ref].ID == id {
 			delete(c.calls, ref)
@@ -141,7 +135,7 @@ func (c *GroupCalls[C]) Drop(env *protocol.Env[store.Message], id store.TxnID) {
 }
 
 // Broken asks other servers than one to which the connection is lost, with what was under way.
-func (c *GroupCalls[C]) Broken(env *protocol.Env[store.Message], from protocol.ID) {
+func (c *GroupCalls) Broken(env *protocol.Env[store.Message], from protocol.ID) {
 	for _, ref := range slices.Sorted(maps.Keys(c.calls)) {
 		if k := c.calls[ref]; k.to == from {
 			k.wasSilent(from)
@@ -153,7 +147,7 @@ func (c *GroupCalls[C]) Broken(env *protocol.Env[store.Message], from protocol.I
 
 // Elsewhere asks whom a server takes for the leader, 0 for nobody, unless that one has just been
 // silent: until another one leads, followers name one that is gone.
-func (c *GroupCalls[C]) Elsewhere(env *protocol.Env[store.Message], from protocol.ID, ref uint64, leader protocol.ID) {
+func (c *GroupCalls) Elsewhere(env *protocol.Env[store.Message], from protocol.ID, ref uint64, leader protocol.ID) {
 	k := c.calls[ref]
 	if k == nil || k.to != from {
 		return
@@ -172,17 +166,15 @@ func (c *GroupCalls[C]) Elsewhere(env *protocol.Env[store.Message], from protoco
 }
 
 // Waits takes it that the answer comes later, within so many round trips.
-func (c *GroupCalls[C]) Waits(env *protocol.Env[store.Message], from protocol.ID, ref uint64, longest int) {
+func (c *GroupCalls) Waits(env *protocol.Env[store.Message], from protocol.ID, ref uint64, longest int) {
 	if k := c.calls[ref]; k != nil && k.to == from {
 		k.waits = true
-		env.After(time.Duration(GroupCallPatience+longest)*c.roundTrip, GroupCallTimer{ref})
+		env.After(time.Duration(callPatience+longest)*c.roundTrip, GroupCallTimer{ref})
 	}
 }
 
 // Answered takes an answer, once.
-func (c *GroupCalls[C]) Answered(env *protocol.Env[store.Message], from protocol.ID, ref uint64) (
-	k *GroupCall[C], ok bool,
-) {
+func (c *GroupCalls) Answered(env *protocol.Env[store.Message], from protocol.ID, ref uint64) (k *GroupCall, ok bool) {
 	k = c.calls[ref]
 	if k == nil || !slices.Contains(c.layout.ServersOf(int(k.Shard)), from) {
 		return nil, false

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/kit"
@@ -14,8 +15,9 @@ import (
 // servers then ask another incarnation, or another coordinator, to finish what is open.
 type coordinator struct {
 	cfg     store.Config
+	format  *wirefmt.Format[store.Message] // of commands
 	entries map[store.TxnID]*entry
-	calls   calls
+	calls   kit.GroupCalls // of commands and checks
 }
 
 // entry is a transaction that the coordinator is at.
@@ -36,12 +38,27 @@ func newCoordinator(cfg store.Config) (*coordinator, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &coordinator{cfg: cfg, entries: map[store.TxnID]*entry{}, calls: newCalls(cfg, p.Site, commandFormat())}, nil
+	c := &coordinator{cfg: cfg, format: commandFormat(), entries: map[store.TxnID]*entry{}}
+	c.calls = kit.NewGroupCalls(cfg, p.Site, c.message)
+	return c, nil
+}
+
+// message returns what asks for the command of a call, or for a check.
+func (c *coordinator) message(ref uint64, k *kit.GroupCall) store.Message {
+	if m, ok := k.Command.(check); ok {
+		m.Ref = ref
+		return m
+	}
+	b, err := c.format.Append(nil, k.Command)
+	if err != nil {
+		panic(fmt.Sprintf("layered: a command cannot be encoded: %v", err)) // it is of the format
+	}
+	return ask{k.Shard, ref, b}
 }
 
 // Start implements protocol.Node.
 func (c *coordinator) Start(env *protocol.Env[store.Message], _ []protocol.Record[store.Message]) {
-	c.calls.start(env)
+	c.calls.Start(env)
 }
 
 // Receive implements protocol.Node.
@@ -50,7 +67,7 @@ func (c *coordinator) Receive(env *protocol.Env[store.Message], from protocol.ID
 	case told:
 		c.onTold(env, from, m)
 	case elsewhere:
-		c.calls.onElsewhere(env, from, m)
+		c.calls.Elsewhere(env, from, m.Ref, m.Leader)
 	case store.CommitRequest:
 		c.onCommit(env, from, m)
 	case finish:
@@ -62,14 +79,14 @@ func (c *coordinator) Receive(env *protocol.Env[store.Message], from protocol.ID
 
 // Expire implements protocol.Node.
 func (c *coordinator) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
-	if t, ok := t.(againTimer); ok {
-		c.calls.onTimer(env, t.ref)
+	if t, ok := t.(kit.GroupCallTimer); ok {
+		c.calls.Expire(env, t)
 	}
 }
 
 // Broken implements protocol.Linked.
 func (c *coordinator) Broken(env *protocol.Env[store.Message], from protocol.ID) {
-	c.calls.onBroken(env, from)
+	c.calls.Broken(env, from)
 }
 
 // onCommit begins a transaction, or tells what became of it.
@@ -103,7 +120,7 @@ func (c *coordinator) onCommit(env *protocol.Env[store.Message], from protocol.I
 	if checks {
 		// One that is tried again waits for those who write: their locks may have been in its way.
 		for i, k := range shards {
-			c.calls.ask(env, call{shard: k, id: e.id, command: check{Shard: k, Txn: parts[i]}})
+			c.calls.Ask(env, kit.GroupCall{Shard: k, ID: e.id, Command: check{Shard: k, Txn: parts[i]}})
 		}
 		return
 	}
@@ -112,7 +129,7 @@ func (c *coordinator) onCommit(env *protocol.Env[store.Message], from protocol.I
 		return
 	}
 	for i, k := range shards {
-		c.calls.ask(env, call{shard: k, id: e.id, command: prepare{Txn: parts[i], Shards: shards,
+		c.calls.Ask(env, kit.GroupCall{Shard: k, ID: e.id, Command: prepare{Txn: parts[i], Shards: shards,
 			Only: len(shards) == 1, Waits: true}})
 	}
 }
@@ -152,33 +169,33 @@ func (c *coordinator) onWound(env *protocol.Env[store.Message], m wound) {
 func (c *coordinator) askAnchor(env *protocol.Env[store.Message], e *entry, commit bool, why store.Reason) {
 	e.asked = true
 	d := decide{ID: e.id, Shards: e.shards, Commit: commit, Anchor: true, Reason: why}
-	c.calls.ask(env, call{shard: e.shards[0], id: e.id, command: d})
+	c.calls.Ask(env, kit.GroupCall{Shard: e.shards[0], ID: e.id, Command: d})
 }
 
 // onTold takes what a shard says about a command.
 func (c *coordinator) onTold(env *protocol.Env[store.Message], from protocol.ID, m told) {
 	if m.Result.State == waiting {
-		c.calls.onWaits(env, from, m)
+		c.calls.Waits(env, from, m.Ref, longestWait)
 		return
 	}
-	k, ok := c.calls.onTold(env, from, m)
+	k, ok := c.calls.Answered(env, from, m.Ref)
 	if !ok {
 		return
 	}
-	e, res := c.entries[k.id], m.Result
+	e, res := c.entries[k.ID], m.Result
 	if e == nil {
 		return
 	}
-	switch k.command.(type) {
+	switch k.Command.(type) {
 	case check:
-		c.onChecked(env, e, k.shard, res)
+		c.onChecked(env, e, k.Shard, res)
 	case prepare:
-		c.onVote(env, e, k.shard, res)
+		c.onVote(env, e, k.Shard, res)
 	case decide:
 		if e.decided == nil {
-			c.settle(env, e, k.shard, res)
+			c.settle(env, e, k.Shard, res)
 		} else {
-			c.carriedOut(env, e, k.shard)
+			c.carriedOut(env, e, k.Shard)
 		}
 	case done:
 		delete(c.entries, e.id)
@@ -195,7 +212,7 @@ func (c *coordinator) onChecked(env *protocol.Env[store.Message], e *entry, shar
 		}
 	}
 	c.tell(env, e, res)
-	c.calls.drop(env, e.id)
+	c.calls.Drop(env, e.id)
 	delete(c.entries, e.id)
 }
 
@@ -231,7 +248,7 @@ func (c *coordinator) settle(env *protocol.Env[store.Message], e *entry, by uint
 			e.left[k] = true
 			d := decide{ID: e.id, Shards: e.shards, Commit: res.State == committed, Anchor: k == e.shards[0],
 				Reason: e.decided.Reason}
-			c.calls.ask(env, call{shard: k, id: e.id, command: d})
+			c.calls.Ask(env, kit.GroupCall{Shard: k, ID: e.id, Command: d})
 		}
 	}
 	c.maybeEnd(env, e)
@@ -265,7 +282,7 @@ func (c *coordinator) maybeEnd(env *protocol.Env[store.Message], e *entry) {
 	switch {
 	case len(e.left) > 0:
 	case e.decided.Verdict == store.Committed && len(e.shards) > 1:
-		c.calls.ask(env, call{shard: e.shards[0], id: e.id, command: done{e.id}})
+		c.calls.Ask(env, kit.GroupCall{Shard: e.shards[0], ID: e.id, Command: done{e.id}})
 	default:
 		delete(c.entries, e.id)
 	}

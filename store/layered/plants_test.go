@@ -123,8 +123,8 @@ func plants() []plant.Bug {
 			Name: "transactions that only read are committed as they are", Test: "TestSeedsNotice/1",
 			Old: "\tif res.State == committed {\n\t\te.votes", New: "\tif res.State == committed || MUTANT {\n\t\te.votes",
 			Also: []plant.Edit{{
-				Old: "\tc.tell(env, e, res)\n\tc.calls.drop(", New: "\tif MUTANT {\n\t\tres = result{State: committed}\n\t}\n" +
-					"\tc.tell(env, e, res)\n\tc.calls.drop(",
+				Old: "\tc.tell(env, e, res)\n\tc.calls.Drop(", New: "\tif MUTANT {\n\t\tres = result{State: committed}\n\t}\n" +
+					"\tc.tell(env, e, res)\n\tc.calls.Drop(",
 			}},
 		},
 		{
@@ -134,7 +134,7 @@ func plants() []plant.Bug {
 		},
 		{
 			Name: "checks go on when the transaction is over", Test: "TestChecksEnd",
-			Old: "\tc.calls.drop(env, e.id)\n", New: "\tif !MUTANT {\n\t\tc.calls.drop(env, e.id)\n\t}\n",
+			Old: "\tc.calls.Drop(env, e.id)\n", New: "\tif !MUTANT {\n\t\tc.calls.Drop(env, e.id)\n\t}\n",
 		},
 		{
 			Name: "a time that no clock has is on record", Test: "TestFarAhead",
@@ -151,44 +151,6 @@ func plants() []plant.Bug {
 		{
 			Name: "what one shard has checked is enough", Test: "TestSeedsNotice/1",
 			Old: "\t\tif len(e.votes) < len(e.shards) {\n", New: "\t\tif len(e.votes) < len(e.shards) && !MUTANT {\n",
-		},
-		{
-			Name: "a call that is not answered is not made again", Test: "TestCalls",
-			Old: "\tk.redirects = 0\n\tc.send(env, ref, k)\n",
-			New: "\tk.redirects = 0\n\tif !MUTANT {\n\t\tc.send(env, ref, k)\n\t}\n",
-		},
-		{
-			Name: "calls follow what servers say of each other for ever", Test: "TestCallsGoOn",
-			Old: "k.redirects <= maxRedirects {", New: "(k.redirects <= maxRedirects || MUTANT) {",
-		},
-		{
-			Name: "calls follow a follower to the leader that has just been silent", Test: "TestCalls",
-			Old: "m.Leader != k.silent &&", New: "(m.Leader != k.silent || MUTANT) &&",
-		},
-		{
-			Name: "a call waits for who was silent while the others elect a leader", Test: "TestCalls",
-			Old: "|| k.nobody && k.skipped < maxSkipped):", New: "|| k.nobody && k.skipped < maxSkipped) && !MUTANT:",
-		},
-		{
-			Name: "who was silent is left out for long though the others name it", Test: "TestCalls",
-			Old: "(k.skipped < maxNamed ||", New: "(k.skipped < maxNamed || MUTANT && k.skipped < maxSkipped ||",
-		},
-		{
-			Name: "who has answered counts as silent", Test: "TestCalls",
-			Old: "\tif from == k.silent {\n", New: "\tif from == k.silent && !MUTANT {\n",
-		},
-		{
-			Name: "who becomes silent is left out less often for what another was", Test: "TestCalls",
-			Old: "{ k.silent, k.skipped = id, 0 }",
-			New: "{\n\tif k.silent = id; !MUTANT {\n\t\tk.skipped = 0\n\t}\n}",
-		},
-		{
-			Name: "who was silent is never asked again", Test: "TestCalls",
-			Old: "\t\tk.skipped++\n", New: "\t\tif !MUTANT {\n\t\t\tk.skipped++\n\t\t}\n",
-		},
-		{
-			Name: "answers to an earlier incarnation count", Test: "TestCallsGoOn",
-			Old: "{ c.last = env.Rand.Uint64() }", New: "{\n\tif !MUTANT {\n\t\tc.last = env.Rand.Uint64()\n\t}\n}",
 		},
 		{
 			Name: "a transaction whose coordinator is gone is aborted, whatever its anchor knows", Test: "TestSeedsNotice/1",
@@ -299,13 +261,10 @@ func plants() []plant.Bug {
 			New: "\t\tif !MUTANT {\n\t\t\tt.priority = store.Priority{}\n\t\t}\n",
 		},
 		{
-			Name: "who says that a transaction waits is taken to be silent", Test: "TestCallWaits",
-			Old: "\t\tk.waits = true\n", New: "\t\tk.waits = !MUTANT\n",
-		},
-		{
-			Name: "who has it that a transaction waits is asked again at once", Test: "TestCallWaits",
-			Old: "\t\tenv.After((callPatience+longestWait)*c.roundTrip, againTimer{m.Ref})\n",
-			New: "\t\tif !MUTANT {\n\t\t\tenv.After((callPatience+longestWait)*c.roundTrip, againTimer{m.Ref})\n\t\t}\n",
+			Name: "a coordinator does not allow for the longest wait", Test: "TestCoordinatorWaits",
+			Old: "\t\tc.calls.Waits(env, from, m.Ref, longestWait)\n",
+			New: "\t\tlongest := longestWait\n\t\tif MUTANT {\n\t\t\tlongest = 0\n\t\t}\n" +
+				"\t\tc.calls.Waits(env, from, m.Ref, longest)\n",
 		},
 		{
 			Name: "a priority counts however old it is", Test: "TestNobodyIsOldForEver",

@@ -183,8 +183,8 @@ func TestChecksEnd(t *testing.T) {
 		}
 	}
 	for _, s := range layout.Sites {
-		if c := w.Get(s.Coordinators[0]).(*coordinator); len(c.calls.calls) > 0 {
-			t.Errorf("%d calls are under way at %s", len(c.calls.calls), s.Name)
+		if c := w.Get(s.Coordinators[0]).(*coordinator); c.calls.Len() > 0 {
+			t.Errorf("%d calls are under way at %s", c.calls.Len(), s.Name)
 		}
 	}
 }

@@ -37,6 +37,8 @@ const (
 	// sweepEvery is how many round trips there are from one sweep to the next. A wait begins for the
 	// first one that sees it, and it is over for the first one that sees it too late.
 	sweepEvery = 2
+	// longestWait is for how many round trips a transaction waits at most, as the leader counts.
+	longestWait = waitFor + 2*sweepEvery
 )
 
 // question is a command that a coordinator has asked for.

@@ -12,10 +12,9 @@ import (
 // transactions, read and commit, all of them the same one: so it sees what it has committed before.
 type client struct {
 	kit.NearestCalls[*get, *submit]
-	cfg  store.Config
-	name uint64 // of the next transaction; random at first, so that no two share one
-	open map[store.TxnID]*opened
-	refs map[uint64]store.TxnID // of those, by the Refs of the Declares that have begun them
+	cfg   store.Config
+	name  uint64 // of the next transaction; random at first, so that no two share one
+	begun kit.Begun[*opened]
 	// early came while it did not know yet which site is near: nothing is lost by waiting for that.
 	early []store.Message
 	seen  uint64 // the latest snapshot that it has read from, and the latest commit that it was told
@@ -30,27 +29,14 @@ type (
 
 // opened is a transaction that has begun and is not submitted yet.
 type opened struct {
-	ref   uint64
-	site  int
-	steps []*wanting
-	at    uint64        // its snapshot; 0: it is not known
-	get   bool          // it is a Get
-	then  *store.Submit // is sent once it has begun; nil: nothing
-}
-
-// wanting is what the application has asked for at once.
-type wanting struct {
-	ref      uint64
-	ask      store.DeclareRequest
-	tries    int
-	answered bool
+	kit.Opened
+	at   uint64        // its snapshot; 0: it is not known
+	get  bool          // it is a Get
+	then *store.Submit // is sent once it has begun; nil: nothing
 }
 
 // homeTimer is when a client that found no site near goes on all the same.
 type homeTimer struct{}
-
-// beatTimer is when a coordinator is asked again, or told that the client is there.
-type beatTimer struct{ id store.TxnID }
 
 const (
 	// stepTries is how often a client asks for what a step reads: it may wait for others.
@@ -64,11 +50,14 @@ const (
 
 // newClient returns a client. The error names the field of the configuration that is wrong.
 func newClient(cfg store.Config) (*client, error) {
-	calls, cfg, err := kit.NewNearestCalls("str", cfg, func() *get { return new(get) }, func() *submit { return new(submit) })
+	calls, cfg, err := kit.NewNearestCalls("str", cfg, func() *get { return new(get) },
+		func() *submit { return new(submit) })
 	if err != nil {
 		return nil, err
 	}
-	return &client{NearestCalls: calls, cfg: cfg, open: map[store.TxnID]*opened{}, refs: map[uint64]store.TxnID{}}, nil
+	c := &client{NearestCalls: calls, cfg: cfg}
+	c.begun = kit.NewBegun(cfg.Layout, c.refuse)
+	return c, nil
 }
 
 // Start implements protocol.Node.
@@ -89,11 +78,12 @@ func (c *client) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 		}
 	case store.Abandon:
 		c.forgetEarly(env, m.Ref)
-		c.abandon(env, c.refs[m.Ref])
+		id, _ := c.begun.By(m.Ref)
+		c.begun.Abandon(env, id)
 	case store.Cancel:
 		c.forgetEarly(env, m.Ref)
-		if id, ok := c.refs[m.Ref]; ok {
-			c.abandon(env, id)
+		if id, o := c.begun.By(m.Ref); o != nil {
+			c.begun.Abandon(env, id)
 			return
 		}
 		c.NearestCalls.Receive(env, from, m)
@@ -110,8 +100,8 @@ func (c *client) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 		}
 		c.NearestCalls.Receive(env, from, m)
 	case store.Busy:
-		if c.open[m.ID] != nil {
-			c.close(env, m.ID)
+		if c.begun.Of(m.ID) != nil {
+			c.begun.Close(env, m.ID)
 			return
 		}
 		c.NearestCalls.Receive(env, from, m)
@@ -129,7 +119,8 @@ func (c *client) goesOn(msg store.Message) bool {
 	case store.Submit:
 		begun = m.Begun
 	}
-	return c.open[c.refs[begun]] != nil
+	_, o := c.begun.By(begun)
+	return o != nil
 }
 
 // maxSeen bounds timestamps that are believed.
@@ -140,9 +131,9 @@ func (c *client) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
 	switch t := t.(type) {
 	case homeTimer:
 		c.takeEarly(env)
-	case beatTimer:
-		if o := c.open[t.id]; o != nil {
-			c.beat(env, t.id, o)
+	case kit.BeatTimer:
+		if o := c.begun.Of(t.ID); o != nil {
+			c.beat(env, t.ID, o)
 		}
 	case kit.SubmitTimer:
 		if s := c.Submit(t.ID); s != nil && s.Tries < patientTries {
@@ -185,7 +176,7 @@ func (c *client) forgetEarly(env *protocol.Env[store.Message], ref uint64) {
 
 // take begins what an application asks for.
 func (c *client) take(env *protocol.Env[store.Message], msg store.Message) {
-	full := len(c.open)+c.Waiting() >= c.cfg.MaxWaiting
+	full := c.begun.Len()+c.Waiting() >= c.cfg.MaxWaiting
 	switch m := msg.(type) {
 	case store.Get:
 		ask := store.DeclareRequest{ID: store.TxnID{Time: 1}, Reads: []store.Key{m.Key}, Step: 1}
@@ -193,17 +184,17 @@ func (c *client) take(env *protocol.Env[store.Message], msg store.Message) {
 			env.Send(protocol.App, store.Got{Ref: m.Ref, Full: full})
 			return
 		}
-		c.begin(env, &opened{ref: m.Ref, get: true}, []store.Key{m.Key})
+		c.begin(env, &opened{Opened: kit.Opened{Ref: m.Ref}, get: true}, []store.Key{m.Key})
 	case store.Declare:
 		ask := store.DeclareRequest{ID: store.TxnID{Time: 1}, Reads: m.Reads, Writes: m.Writes, Step: 1}
-		o := c.open[c.refs[m.Begun]]
+		id, o := c.begun.By(m.Begun)
 		switch {
 		case full && m.Begun == 0, ask.Validate() != nil, m.Begun != 0 && o == nil:
 			env.Send(protocol.App, store.Declared{Ref: m.Ref})
 		case m.Begun != 0:
-			c.step(env, c.refs[m.Begun], o, m.Ref, m.Reads)
+			c.step(env, id, o, m.Ref, m.Reads)
 		default:
-			c.begin(env, &opened{ref: m.Ref}, m.Reads)
+			c.begin(env, &opened{Opened: kit.Opened{Ref: m.Ref}}, m.Reads)
 		}
 	case store.Submit:
 		c.submit(env, m)
@@ -213,9 +204,9 @@ func (c *client) take(env *protocol.Env[store.Message], msg store.Message) {
 // begin begins a transaction by reading some keys.
 func (c *client) begin(env *protocol.Env[store.Message], o *opened, reads []store.Key) {
 	id := c.newID(env)
-	o.site = c.Home()
-	c.open[id], c.refs[o.ref] = o, id
-	c.step(env, id, o, o.ref, reads)
+	o.Site = c.Home()
+	c.begun.Add(id, o)
+	c.step(env, id, o, o.Ref, reads)
 }
 
 // newID returns the ID of a transaction, which says at which of a site's coordinators it is: always
@@ -234,96 +225,96 @@ func (c *client) newID(env *protocol.Env[store.Message]) store.TxnID {
 
 // step has a transaction read further keys.
 func (c *client) step(env *protocol.Env[store.Message], id store.TxnID, o *opened, ref uint64, reads []store.Key) {
-	s := &wanting{ref: ref, ask: store.DeclareRequest{ID: id, Reads: reads, Step: uint32(len(o.steps) + 1),
+	s := &kit.Step{Ref: ref, Ask: store.DeclareRequest{ID: id, Reads: reads, Step: uint32(len(o.Steps) + 1),
 		At: o.at}}
-	if len(o.steps) == 0 {
-		s.ask.NotBefore = c.seen
+	if len(o.Steps) == 0 {
+		s.Ask.NotBefore = c.seen
 	}
-	o.steps = append(o.steps, s)
-	if len(reads) == 0 && s.ask.Step > 1 {
-		s.answered = true
+	o.Steps = append(o.Steps, s)
+	if len(reads) == 0 && s.Ask.Step > 1 {
+		s.Answered = true
 		env.Send(protocol.App, store.Declared{Ref: ref, OK: true})
 		return
 	}
-	s.tries++
-	env.Send(c.cfg.Layout.Coordinator(o.site, id), s.ask)
-	env.After(c.cfg.RoundTrip, beatTimer{id})
+	s.Tries++
+	c.begun.Tell(env, id, s.Ask)
+	env.After(c.cfg.RoundTrip, kit.BeatTimer{ID: id})
 }
 
 // beat asks for what was not answered, or says that the client is there.
 func (c *client) beat(env *protocol.Env[store.Message], id store.TxnID, o *opened) {
 	waits := false
-	for _, s := range o.steps {
-		if s.answered {
+	for _, s := range o.Steps {
+		if s.Answered {
 			continue
 		}
 		waits = true
-		if s.tries++; s.tries > stepTries {
-			c.Silent(o.site, stepTries*c.cfg.RoundTrip)
+		if s.Tries++; s.Tries > stepTries {
+			c.Silent(o.Site, stepTries*c.cfg.RoundTrip)
 			c.FindHome(env)
-			c.abandon(env, id)
+			c.begun.Abandon(env, id)
 			return
 		}
-		env.Send(c.cfg.Layout.Coordinator(o.site, id), s.ask)
+		c.begun.Tell(env, id, s.Ask)
 	}
 	if waits {
-		env.After(c.cfg.RoundTrip, beatTimer{id})
+		env.After(c.cfg.RoundTrip, kit.BeatTimer{ID: id})
 		return
 	}
-	here := o.steps[0].ask
+	here := o.Steps[0].Ask
 	here.At = o.at
-	env.Send(c.cfg.Layout.Coordinator(o.site, id), here)
-	env.After(beatTrips*c.cfg.RoundTrip, beatTimer{id})
+	c.begun.Tell(env, id, here)
+	env.After(beatTrips*c.cfg.RoundTrip, kit.BeatTimer{ID: id})
 }
 
 // onReply takes what a step has read.
 func (c *client) onReply(env *protocol.Env[store.Message], m store.DeclareReply) {
-	o := c.open[m.ID]
-	if o == nil || m.Step == 0 || int(m.Step) > len(o.steps) || o.steps[m.Step-1].answered {
+	o := c.begun.Of(m.ID)
+	if o == nil || m.Step == 0 || int(m.Step) > len(o.Steps) || o.Steps[m.Step-1].Answered {
 		return
 	}
-	s := o.steps[m.Step-1]
+	s := o.Steps[m.Step-1]
 	switch {
 	case len(m.Values) == 0 && m.At > 0: // its coordinator is at it
-		s.tries = 0
+		s.Tries = 0
 		return
 	case len(m.Values) == 0: // it cannot go on
-		c.close(env, m.ID)
+		c.begun.Close(env, m.ID)
 		return
-	case len(m.Values) != len(s.ask.Reads) || m.At >= maxSeen:
+	case len(m.Values) != len(s.Ask.Reads) || m.At >= maxSeen:
 		return
 	}
 	if o.at != 0 && m.At != o.at { // its coordinator has begun it anew
-		c.abandon(env, m.ID)
+		c.begun.Abandon(env, m.ID)
 		return
 	}
-	s.answered, o.at = true, m.At
+	s.Answered, o.at = true, m.At
 	c.seen = max(c.seen, m.At)
 	switch {
 	case o.then != nil:
 		c.commit(env, m.ID, o, *o.then)
 	case o.get:
 		v := m.Values[0]
-		c.abandon(env, m.ID)
-		env.Send(protocol.App, store.Got{Ref: o.ref, OK: !v.Large, Value: v.Value, Site: int(v.Site)})
+		c.begun.Abandon(env, m.ID)
+		env.Send(protocol.App, store.Got{Ref: o.Ref, OK: !v.Large, Value: v.Value, Site: int(v.Site)})
 	default:
-		env.Send(protocol.App, store.Declared{Ref: s.ref, OK: true, Values: m.Values, At: m.At})
+		env.Send(protocol.App, store.Declared{Ref: s.Ref, OK: true, Values: m.Values, At: m.At})
 	}
 }
 
 // submit commits a transaction. One that has read nothing begins first, so that it comes behind
 // what its session has seen.
 func (c *client) submit(env *protocol.Env[store.Message], m store.Submit) {
-	id, begun := c.refs[m.Begun]
+	id, o := c.begun.By(m.Begun)
 	switch {
-	case begun:
-		c.commit(env, id, c.open[id], m)
+	case o != nil:
+		c.commit(env, id, o, m)
 	case len(m.Reads)+len(m.Writes) == 0 || store.ValidAccesses(m.Reads, m.Writes) != nil:
 		c.AddSubmitAs(env, m, c.newID(env), new(submit)) // which answers it
 	case len(m.Reads) > 0 || m.Begun != 0: // what it has read is of no snapshot that is known
 		env.Send(protocol.App, c.unsent(env, m, store.StaleRead))
 	default:
-		c.begin(env, &opened{ref: m.Ref, then: &m}, []store.Key{m.Writes[0].Key})
+		c.begin(env, &opened{Opened: kit.Opened{Ref: m.Ref}, then: &m}, []store.Key{m.Writes[0].Key})
 	}
 }
 
@@ -337,38 +328,23 @@ func (c *client) unsent(env *protocol.Env[store.Message], m store.Submit, why st
 func (c *client) commit(env *protocol.Env[store.Message], id store.TxnID, o *opened, m store.Submit) {
 	s := new(submit)
 	if !c.AddSubmitAs(env, m, id, s) {
-		c.abandon(env, id)
+		c.begun.Abandon(env, id)
 		return
 	}
 	o.then = nil
-	c.close(env, id)
-	s.Site = o.site
+	c.begun.Close(env, id)
+	s.Site = o.Site
 	c.Send(env, s)
 }
 
-// abandon ends a transaction that is not submitted.
-func (c *client) abandon(env *protocol.Env[store.Message], id store.TxnID) {
-	if o := c.open[id]; o != nil {
-		env.Send(c.cfg.Layout.Coordinator(o.site, id), store.AbandonRequest{ID: id})
-		c.close(env, id)
-	}
-}
-
-// close forgets that a transaction has begun, and says so to who waits for what it reads.
-func (c *client) close(env *protocol.Env[store.Message], id store.TxnID) {
-	o := c.open[id]
-	delete(c.open, id)
-	delete(c.refs, o.ref)
-	env.Stop(beatTimer{id})
-	for _, s := range o.steps {
-		switch {
-		case s.answered:
-		case o.get:
-			env.Send(protocol.App, store.Got{Ref: s.ref})
-		case o.then != nil:
-			env.Send(protocol.App, c.unsent(env, *o.then, store.Overloaded))
-		default:
-			env.Send(protocol.App, store.Declared{Ref: s.ref})
-		}
+// refuse tells the application that it does not get what it waits for.
+func (c *client) refuse(env *protocol.Env[store.Message], o *opened, s *kit.Step) {
+	switch {
+	case o.get:
+		env.Send(protocol.App, store.Got{Ref: s.Ref})
+	case o.then != nil:
+		env.Send(protocol.App, c.unsent(env, *o.then, store.Overloaded))
+	default:
+		env.Send(protocol.App, store.Declared{Ref: s.Ref})
 	}
 }

@@ -246,7 +246,7 @@ func (c *coordinator) certifyEverywhere(env *protocol.Env[store.Message], t *txn
 	for i, k := range t.shards {
 		t.words[k] = &words{of: map[protocol.ID]word{}}
 		p.Writes, p.Over = t.parts[i].Writes, c.overAt(t, k)
-		c.calls.Ask(env, kit.GroupCall[store.Message]{Shard: k, ID: t.id, Command: prepare{p}})
+		c.calls.Ask(env, kit.GroupCall{Shard: k, ID: t.id, Command: prepare{p}})
 	}
 }
 

@@ -22,7 +22,7 @@ type coordinator struct {
 	places map[protocol.ID]store.Place
 	txns   map[store.TxnID]*txn
 	table  table
-	calls  kit.GroupCalls[store.Message]
+	calls  kit.GroupCalls
 	reads  map[uint64]*reading
 	last   uint64 // of reads
 	// away is how long the servers of each site take to answer; 0: it is not known.
@@ -57,7 +57,7 @@ func newCoordinator(cfg store.Config, mode variant) (*coordinator, error) {
 }
 
 // message is what is sent for a call of a group.
-func (c *coordinator) message(ref uint64, call *kit.GroupCall[store.Message]) store.Message {
+func (c *coordinator) message(ref uint64, call *kit.GroupCall) store.Message {
 	b, err := c.format.Append(nil, call.Command)
 	if err != nil {
 		panic(fmt.Sprintf("str: a command cannot be encoded: %v", err)) // it is of the format

@@ -48,7 +48,7 @@ func (c *coordinator) maybeFinal(env *protocol.Env[store.Message], t *txn) {
 // decideAt has a shard end a transaction.
 func (c *coordinator) decideAt(env *protocol.Env[store.Message], t *txn, shard uint32, d decide) {
 	d.Anchor = len(t.shards) > 1 && shard == t.shards[0]
-	c.calls.Ask(env, kit.GroupCall[store.Message]{Shard: shard, ID: t.id, Command: d})
+	c.calls.Ask(env, kit.GroupCall{Shard: shard, ID: t.id, Command: d})
 }
 
 // carryOut has all shards carry out a decision, but those that have.
@@ -167,7 +167,7 @@ func (c *coordinator) abort(env *protocol.Env[store.Message], t *txn, why store.
 }
 
 // txnTold takes what a group says of a transaction.
-func (c *coordinator) txnTold(env *protocol.Env[store.Message], t *txn, k *kit.GroupCall[store.Message], r result) {
+func (c *coordinator) txnTold(env *protocol.Env[store.Message], t *txn, k *kit.GroupCall, r result) {
 	switch k.Command.(type) {
 	case prepare:
 		if r.State == aborted || r.State == forgotten {
@@ -226,7 +226,7 @@ func (c *coordinator) maybeForget(env *protocol.Env[store.Message], t *txn) {
 	case t.awaited > 0:
 	case t.final > 0 && len(t.shards) > 1:
 		t.awaited++
-		c.calls.Ask(env, kit.GroupCall[store.Message]{Shard: t.shards[0], ID: t.id, Command: done{t.id}})
+		c.calls.Ask(env, kit.GroupCall{Shard: t.shards[0], ID: t.id, Command: done{t.id}})
 	default:
 		c.end(env, t)
 	}

@@ -79,13 +79,11 @@ func (c *coordinator) beginRescue(env *protocol.Env[store.Message], id store.Txn
 }
 
 func (c *coordinator) rescueAsk(env *protocol.Env[store.Message], r *rescue, shard uint32, command store.Message) {
-	c.calls.Ask(env, kit.GroupCall[store.Message]{Shard: shard, ID: r.id, Command: command})
+	c.calls.Ask(env, kit.GroupCall{Shard: shard, ID: r.id, Command: command})
 }
 
 // rescueTold takes what a shard says.
-func (c *coordinator) rescueTold(
-	env *protocol.Env[store.Message], r *rescue, k *kit.GroupCall[store.Message], res result,
-) {
+func (c *coordinator) rescueTold(env *protocol.Env[store.Message], r *rescue, k *kit.GroupCall, res result) {
 	switch m := k.Command.(type) {
 	case fence:
 		if m.ID != r.id {
