@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
+	"github.com/foresay/foresay/history"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/client"
 )
@@ -16,6 +17,8 @@ import (
 type committer struct{ client.Backend }
 
 func (committer) Begin(client.Beginning) client.Attempt { return commits{} }
+
+func (committer) Promises() history.Level { return history.StrictSerializable }
 
 type commits struct{ client.Attempt }
 

@@ -104,7 +104,7 @@ func TestLevelNames(t *testing.T) {
 		t.Errorf("stale(5s) is %v, %v", l, err)
 	}
 	for name, want := range map[string]string{
-		"serialisable": "there are strict, serializable, stale(5s); did you mean serializable?",
+		"serialisable": "there are strict, serializable, snapshot, stale(5s); did you mean serializable?",
 		"stail(5s)":    "there are strict",
 		"stale":        "want, say, stale(5s)",
 		"stale(":       "want, say, stale(5s)",
