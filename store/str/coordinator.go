@@ -11,8 +11,8 @@ import (
 )
 
 // coordinator is the node at which transactions begin, read and are committed [STR Alg. 1]. It
-// forgets all with a crash: what it had certified everywhere is finished by others, and what it had
-// not is gone.
+// forgets everything with a crash: what is certified everywhere is finished by others, and the rest
+// is gone.
 type coordinator struct {
 	cfg    store.Config
 	place  store.Place

@@ -12,11 +12,11 @@ type variant struct {
 	name string
 	// speculates says that transactions read, and are certified on top of, what is committed locally.
 	speculates bool
-	// physical says that commits are above the clocks of all replicas, and reads wait until a replica's
-	// clock has reached their snapshot, as in ClockSI [STR §6.1]. Else they are above the latest
-	// reads of their keys [STR §6.3].
+	// physical says that commits are above the clocks of all replicas, and that reads wait until the
+	// replica's clock has reached their snapshot, as in ClockSI [STR §6.1]. Otherwise commits are
+	// above the latest reads of their keys [STR §6.3].
 	physical   bool
-	logEntries int    // that a group keeps in its log; 0: as package smr has it
+	logEntries int    // that a group keeps in its log; 0: the default of package smr
 	ends       uint64 // that a shard remembers; 0: remembered
 }
 
@@ -35,9 +35,9 @@ func modes() []variant {
 	}
 }
 
-// Protocol returns STR as a protocol of the family, in its first mode: transactions read what is
-// committed locally, and programs do not see that. In mode clocksi-rep they do not, and timestamps
-// are those of ClockSI: it is what STR is compared with [STR §8].
+// Protocol returns STR as a protocol of the family, in mode internal: transactions read what is
+// committed locally, and programs do not notice. In mode clocksi-rep transactions read only what is
+// final, and timestamps are those of ClockSI: the baseline that STR is compared with [STR §8].
 func Protocol() store.Protocol { return protocolOf(modes()[0]) }
 
 func protocolOf(v variant) store.Protocol {
