@@ -44,7 +44,11 @@ func TestProtocolsTakeWhatTheModelSays(t *testing.T) {
 		if n, _ := r.Number("txns"); n < 35 || n > 52 {
 			t.Errorf("%s: %v transactions were measured, want about 50", r.Text("system"), n)
 		}
-		if mean < model || mean > 1.03*model {
+		most := 1.03
+		if strings.HasPrefix(r.Text("system"), "str") {
+			most = 1.05 // its site certifies on disk first
+		}
+		if mean < model || mean > most*model {
 			t.Errorf("%s: transactions take %v ms, the model says %v", r.Text("system"), mean, model)
 		}
 		means[r.Text("system")] = mean
@@ -71,7 +75,7 @@ func TestProtocolsTakeWhatTheModelSays(t *testing.T) {
 		t.Errorf("wide-area round trips, one after the other, are %v", trips)
 	}
 	layered := means["layered"]
-	if len(means) != 6 || means["carousel-fast"] > 0.45*layered || means["carousel-direct"] > 0.35*layered {
+	if len(means) != len(plan.Systems()) || means["carousel-fast"] > 0.45*layered || means["carousel-direct"] > 0.35*layered {
 		t.Errorf("means are %v", means)
 	}
 }

@@ -77,7 +77,7 @@ func TestBadDeclarations(t *testing.T) {
 	for _, m := range []store.DeclareRequest{
 		{Reads: []store.Key{"a"}}, {ID: id}, {ID: id, Reads: []store.Key{"a", "a"}}, {ID: id, Writes: []store.Key{"b", "a"}},
 		{ID: id, Reads: []store.Key{long}}, {ID: id, Reads: make([]store.Key, store.MaxAccesses+1)},
-		{ID: id, Reads: []store.Key{"a"}, Step: store.MaxSteps + 1}, {ID: id, Reads: []store.Key{"a"}, Step: 1, MaxAge: 1},
+		{ID: id, Reads: []store.Key{"a"}, Step: store.MaxAccesses + 1}, {ID: id, Reads: []store.Key{"a"}, Step: 1, MaxAge: 1},
 	} {
 		b := newBench(t, 3)
 		sent := b.give(protocol.App, Declare{1, m})

@@ -206,7 +206,7 @@ func (c *coordinator) maybeLocal(env *protocol.Env[store.Message], t *txn) {
 	for _, w := range t.writes {
 		t.local = max(t.local, c.table.above(w.Key)+1)
 	}
-	t.stage, t.bound = locally, c.boundOf(t.at)
+	t.stage, t.bound, t.asked = locally, c.boundOf(t.at), 0
 	if len(t.sure) < len(t.shards) {
 		t.unsafe[t.id] = t.at
 	}

@@ -3,6 +3,7 @@ package str
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/protocol"
@@ -24,7 +25,11 @@ type coordinator struct {
 	calls  kit.GroupCalls[store.Message]
 	reads  map[uint64]*reading
 	last   uint64 // of reads
-	near   kit.Near
+	// away is how long the servers of each site take to answer; 0: it is not known.
+	away   []time.Duration
+	pinged time.Duration // when they were asked last
+	ping   uint64
+	pings  int // how often they were
 	rescue map[store.TxnID]*rescue
 	past   past
 }
@@ -44,7 +49,7 @@ func newCoordinator(cfg store.Config, mode variant) (*coordinator, error) {
 		return nil, err
 	}
 	c := &coordinator{cfg: cfg, place: p, mode: mode, format: wirefmt.NewFormat("str", 1, commandKinds()...),
-		txns: map[store.TxnID]*txn{}, table: newTable(), reads: map[uint64]*reading{}, near: kit.NewNear(cfg.Layout),
+		txns: map[store.TxnID]*txn{}, table: newTable(), reads: map[uint64]*reading{}, away: make([]time.Duration, len(cfg.Layout.Sites)),
 		rescue: map[store.TxnID]*rescue{}, past: past{of: map[store.TxnID]store.Decided{}}}
 	c.places, _ = cfg.Layout.Places()
 	c.calls = kit.NewGroupCalls(cfg, p.Site, c.message)
@@ -64,6 +69,40 @@ func (c *coordinator) message(ref uint64, call *kit.GroupCall[store.Message]) st
 func (c *coordinator) Start(env *protocol.Env[store.Message], _ []protocol.Record[store.Message]) {
 	c.calls.Start(env)
 	c.last = env.Rand.Uint64()
+	c.pingAll(env)
+}
+
+// pingTimer is when servers are asked how far away they are.
+type pingTimer struct{}
+
+// pingTrips is how many round trips there are at most between two pings. The first ones come more
+// often: they take longer while connections are made.
+const pingTrips = 32
+
+// pingAll asks a server of each other site how far away it is.
+func (c *coordinator) pingAll(env *protocol.Env[store.Message]) {
+	c.ping, c.pinged = env.Rand.Uint64(), env.Now
+	for i, s := range c.cfg.Layout.Sites {
+		if all := s.Servers(); i != c.place.Site && len(all) > 0 {
+			env.Send(all[0], ping{c.ping})
+		}
+	}
+	env.After(time.Duration(min(pingTrips, 1<<min(c.pings, 8)))*c.cfg.RoundTrip, pingTimer{})
+	c.pings++
+}
+
+// onPong learns how far away a site is. A shorter time counts at once, a longer one by and by.
+func (c *coordinator) onPong(env *protocol.Env[store.Message], from protocol.ID, m pong) {
+	p, ok := c.places[from]
+	if !ok || m.Ref != c.ping {
+		return
+	}
+	took := max(env.Now-c.pinged, 1)
+	if old := c.away[p.Site]; old == 0 || took < old {
+		c.away[p.Site] = took
+	} else {
+		c.away[p.Site] += (took - old) / 4
+	}
 }
 
 // Receive implements protocol.Node.
@@ -85,6 +124,8 @@ func (c *coordinator) Receive(env *protocol.Env[store.Message], from protocol.ID
 		c.onDisplaced(env, from, m)
 	case word:
 		c.onWord(env, from, m)
+	case pong:
+		c.onPong(env, from, m)
 	case told:
 		c.onTold(env, from, m)
 	case elsewhere:
@@ -99,6 +140,8 @@ func (c *coordinator) Expire(env *protocol.Env[store.Message], t protocol.Timer)
 	switch t := t.(type) {
 	case kit.GroupCallTimer:
 		c.calls.Expire(env, t)
+	case pingTimer:
+		c.pingAll(env)
 	case readTimer:
 		c.readAgain(env, t.ref)
 	case txnTimer:

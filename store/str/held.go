@@ -72,6 +72,19 @@ func (s *server) servesAgain(env *protocol.Env[store.Message]) {
 	}
 }
 
+// doesWithout has a leader tell coordinators, which may wait for a member's word, that the member
+// serves no reads any more.
+func (s *server) doesWithout(env *protocol.Env[store.Message], id protocol.ID) {
+	if _, leads := s.group.Leads(); !leads {
+		return
+	}
+	for _, h := range s.all() {
+		if slices.Contains(h.part.Readers, id) {
+			s.say(env, h)
+		}
+	}
+}
+
 // all returns what is held, in order.
 func (s *server) all() []*held {
 	var out []*held

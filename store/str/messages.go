@@ -125,6 +125,10 @@ type (
 		Admit bool
 	}
 
+	// ping asks a server for a pong, to learn how far away it is.
+	ping struct{ Ref uint64 }
+	pong struct{ Ref uint64 }
+
 	// orphan asks a coordinator to finish a transaction that has been prepared for long.
 	orphan struct{ Part part }
 )
@@ -218,6 +222,8 @@ func groupKinds() []wirefmt.Kind[store.Message] {
 			wirefmt.Uint(c, &m.At)
 			wirefmt.Bool(c, &m.Admit)
 		}),
+		wirefmt.NewKind[store.Message](31, func(c *wirefmt.Coder, m *ping) { wirefmt.Uint(c, &m.Ref) }),
+		wirefmt.NewKind[store.Message](32, func(c *wirefmt.Coder, m *pong) { wirefmt.Uint(c, &m.Ref) }),
 		wirefmt.NewKind[store.Message](30, func(c *wirefmt.Coder, m *orphan) { partFields(c, &m.Part) }),
 	}
 }

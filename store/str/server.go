@@ -131,6 +131,8 @@ func (s *server) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 	switch m := msg.(type) {
 	case readAt:
 		s.onRead(env, from, m)
+	case ping:
+		env.Send(from, pong(m))
 	case store.ReadRequest:
 		s.onProbe(env, from, m)
 	case certify:
@@ -269,6 +271,9 @@ func (s *server) committed(env *protocol.Env[store.Message], at raft.Position, c
 		}
 		if m.Serves && m.Server == s.cfg.ID {
 			s.servesAgain(env)
+		}
+		if !m.Serves {
+			s.doesWithout(env, m.Server)
 		}
 		s.waits.touchAll()
 	}

@@ -153,16 +153,16 @@ func (t *txn) valueOf(key store.Key) store.Value {
 	return store.Value{Version: store.Version{Time: uint64(t.local), Client: t.id.Client}, Present: !w.Delete, Bytes: w.Bytes}
 }
 
-// askFor asks the nearest server that has the key, with those of which nobody knows how near they
-// are, or another one after it was silent.
+// askFor asks the nearest server that has the key, or all if it is not known yet which that is, or
+// another one after it was silent.
 func (c *coordinator) askFor(env *protocol.Env[store.Message], r *reading) {
 	shard := c.cfg.Layout.ShardOf(r.key)
 	sites := c.cfg.Layout.HoldersOf(shard)
-	slices.SortStableFunc(sites, func(a, b int) int { return int(c.distance(a, shard) - c.distance(b, shard)) })
+	slices.SortStableFunc(sites, func(a, b int) int { return int(c.distance(a) - c.distance(b)) })
 	nearest := sites[r.tries%len(sites)]
 	r.to, r.asked = c.cfg.Layout.Sites[nearest].Shards[shard], env.Now
 	for _, site := range sites {
-		if site == nearest || r.tries == 0 && nearest != c.place.Site && c.distance(site, shard) == far {
+		if site == nearest || r.tries == 0 && c.distance(nearest) == far {
 			env.Send(c.cfg.Layout.Sites[site].Shards[shard],
 				readAt{Ref: r.ref, Key: r.key, At: r.t.at, Skip: c.table.later(r.key, r.t.at)})
 		}
@@ -174,12 +174,12 @@ func (c *coordinator) askFor(env *protocol.Env[store.Message], r *reading) {
 const far = time.Duration(math.MaxInt32)
 
 // distance is how long a site takes to answer, as far as is known.
-func (c *coordinator) distance(site, shard int) time.Duration {
-	if site == c.place.Site {
+func (c *coordinator) distance(site int) time.Duration {
+	switch {
+	case site == c.place.Site:
 		return 0
-	}
-	if d := c.near[site][shard]; d > 0 {
-		return d
+	case c.away[site] > 0:
+		return c.away[site]
 	}
 	return far
 }
@@ -189,7 +189,7 @@ const (
 	// for somebody who writes the key, so the same one is asked as well.
 	readTrips = 4
 	// lookTrips is for how many round trips what a transaction waits for may be on its way.
-	lookTrips = 2
+	lookTrips = 1
 	// silentTrips is for how many round trips a client may be silent while its transaction reads.
 	silentTrips = 16
 )
@@ -198,8 +198,9 @@ const (
 func (c *coordinator) readAgain(env *protocol.Env[store.Message], ref uint64) {
 	if r := c.reads[ref]; r != nil {
 		r.tries++
-		p := c.places[r.to]
-		c.near.Waited(p.Site, p.Index, readTrips*c.cfg.RoundTrip)
+		if site := c.places[r.to].Site; site != c.place.Site {
+			c.away[site] = max(c.away[site], readTrips*c.cfg.RoundTrip)
+		}
 		c.askFor(env, r)
 	}
 }
@@ -219,15 +220,6 @@ func (c *coordinator) onFound(env *protocol.Env[store.Message], from protocol.ID
 		r.tries++
 		env.After(c.cfg.RoundTrip/4, readTimer{m.Ref})
 		return
-	}
-	if r.tries == 0 {
-		took, p := max(env.Now-r.asked, 1), c.places[from]
-		c.near.Answered(p, took, readTrips*c.cfg.RoundTrip)
-		for _, site := range c.cfg.Layout.HoldersOf(p.Index) {
-			if c.distance(site, p.Index) == far { // it was asked, too
-				c.near.Waited(site, p.Index, took+1)
-			}
-		}
 	}
 	r.value, r.by, r.to = m.Value, nil, from
 	c.took(env, r)

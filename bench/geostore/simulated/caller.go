@@ -182,6 +182,10 @@ func sorted(names []string) (keys []store.Key) {
 
 // ask reads keys.
 func (c *caller) ask(keys ...store.Key) {
+	if c.all.Protocol.Steps {
+		c.step(keys)
+		return
+	}
 	for _, k := range keys {
 		c.ref++
 		c.asked[c.ref] = k
@@ -192,13 +196,43 @@ func (c *caller) ask(keys ...store.Key) {
 	}
 }
 
+// step reads keys as of the transaction's snapshot, of a protocol whose transactions have one.
+func (c *caller) step(keys []store.Key) {
+	if len(keys) == 0 {
+		return
+	}
+	c.keys = keys
+	c.ref++
+	m := store.Declare{Ref: c.ref, Reads: keys, Begun: c.begun, General: c.begun == 0}
+	if m.General {
+		c.begun = c.ref
+	}
+	c.all.Deliver(c.id, m)
+}
+
+// stepped takes what the snapshot has.
+func (c *caller) stepped(m store.Declared) {
+	if !m.OK {
+		c.end(result{verdict: store.Aborted, priority: c.program.priority})
+		return
+	}
+	for i, k := range c.keys {
+		c.read[k] = m.Values[i].Value
+	}
+	c.resume()
+}
+
 func (c *caller) receive(msg store.Message) {
 	if c.then == nil {
 		return
 	}
 	switch m := msg.(type) {
 	case store.Declared:
-		if m.Ref == c.ref {
+		switch {
+		case m.Ref != c.ref:
+		case c.all.Protocol.Steps:
+			c.stepped(m)
+		default:
 			c.declared(m)
 		}
 	case store.Got:

@@ -31,7 +31,11 @@ func TestFailover(t *testing.T) {
 				if f.lost+f.blocked+f.locked > 0 || f.acknowledged < 50 || len(f.up.took) < 10 || len(f.gone.took) < 10 {
 					t.Errorf("%+v", f)
 				}
-				if f.none > f.one || f.one > 3*time.Second {
+				most := 3 * time.Second
+				if s == plan.STR || s == plan.ClockSIRep {
+					most = 3500 * time.Millisecond // a leader is elected, and then a reader is done without
+				}
+				if f.none > f.one || f.one > most {
 					t.Errorf("nobody commits for %v, somebody does not for %v", f.none, f.one)
 				}
 				if v == wholeSite && (f.gone.hit.committed == 0 || f.gone.hit.fast > 0) {
