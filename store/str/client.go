@@ -16,7 +16,7 @@ type client struct {
 	name uint64 // of the next transaction; random at first, so that no two share one
 	open map[store.TxnID]*opened
 	refs map[uint64]store.TxnID // of those, by the Refs of the Declares that have begun them
-	// early are calls that came before it knew which site is near.
+	// early came while it did not know yet which site is near: nothing is lost by waiting for that.
 	early []store.Message
 	seen  uint64 // the latest timestamp that it knows: a snapshot's or a commit's
 }

@@ -12,11 +12,11 @@ type variant struct {
 	name string
 	// speculates says that transactions read, and are certified on top of, what is committed locally.
 	speculates bool
-	// physical says that commits are above the clocks of all replicas, and that reads wait until the
-	// replica's clock has reached their snapshot, as in ClockSI [STR §6.1]. Otherwise commits are
-	// above the latest reads of their keys [STR §6.3].
+	// physical says that commits are above the clocks of all replicas, and reads wait until a replica's
+	// clock has reached their snapshot, as in ClockSI [STR §6.1]. Else they are above the latest
+	// reads of their keys [STR §6.3].
 	physical   bool
-	logEntries int    // that a group keeps in its log; 0: the default of package smr
+	logEntries int    // that a group keeps in its log; 0: as package smr has it
 	ends       uint64 // that a shard remembers; 0: remembered
 }
 
