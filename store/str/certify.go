@@ -15,14 +15,14 @@ type wanted struct {
 	at   clock.Stamp
 	keys []store.Key
 	over []store.TxnID
-	// log says that it is to be certified by an entry of the log: what others have found out counts
-	// once it is in the log before that.
+	// log says that it is certified for an entry of the log: what became of others counts only if the
+	// log has that before the entry.
 	log bool
 }
 
 // judge returns why a transaction cannot be certified, or that it waits for others that may yet
-// turn out to be in its snapshot. All that it waits for have smaller snapshots than it has, so
-// nobody waits in a circle (S7).
+// turn out to be in its snapshot. These have smaller snapshots than it has, so nobody waits in a
+// circle (S7).
 func (s *server) judge(env *protocol.Env[store.Message], t wanted) (why store.Reason, waits bool) {
 	state := s.group.State(env)
 	if t.at < s.state.values.Horizon(state) || t.log && t.at < s.horizon {
@@ -57,7 +57,7 @@ func (s *server) judge(env *protocol.Env[store.Message], t wanted) (why store.Re
 	return store.NoReason, waits
 }
 
-// meets returns what somebody who is to write the same key means for a transaction.
+// meets returns what another transaction that is to write the same key means for this one.
 func (s *server) meets(t wanted, h *held) (why store.Reason, waits bool) {
 	over := slices.Contains(t.over, h.part.ID)
 	switch {
@@ -184,7 +184,8 @@ func (s *server) validPart(env *protocol.Env[store.Message], p part) bool {
 	return !slices.ContainsFunc(p.Writes, func(w store.Write) bool { return l.ShardOf(w.Key) != s.place.Index })
 }
 
-// onRead answers a read of a snapshot, now or when all is known that it may have to show.
+// onRead answers a read of a snapshot: at once, or when the outcomes are known of all transactions
+// that it may have to show.
 func (s *server) onRead(env *protocol.Env[store.Message], from protocol.ID, m readAt) {
 	out := found{Ref: m.Ref}
 	member, _ := s.group.Standing()

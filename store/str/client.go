@@ -8,8 +8,8 @@ import (
 	"github.com/foresay/foresay/store/kit"
 )
 
-// client is the node of an application. It has the coordinator of the nearest site begin
-// transactions, read and commit, all of them the same one: so it sees what it has committed before.
+// client is the node of an application. All its transactions begin, read and commit at one
+// coordinator of the nearest site, so that they build on each other.
 type client struct {
 	kit.NearestCalls[*get, *submit]
 	cfg   store.Config
@@ -17,7 +17,7 @@ type client struct {
 	begun kit.Begun[*opened]
 	// early came while it did not know yet which site is near: nothing is lost by waiting for that.
 	early []store.Message
-	seen  uint64 // the latest snapshot that it has read from, and the latest commit that it was told
+	seen  uint64 // the latest timestamp that it knows: a snapshot's or a commit's
 }
 
 type (

@@ -20,7 +20,7 @@ type certification struct {
 	waitsIn []*entry // keys whose writers it waits for, at this coordinator
 
 	lacks  map[uint32]bool // shards whose server at the site has not certified it
-	asked  int             // how often those were asked
+	asked  int             // how often these servers were asked
 	waited bool            // one has said that it waits for others since
 	sure   []sureWord
 	local  clock.Stamp // [STR: LC]
@@ -37,8 +37,8 @@ type words struct {
 	leader *word
 }
 
-// boundTrips is for how many round trips after its snapshot what a transaction writes is read
-// before it is final.
+// boundTrips is for how many round trips after a transaction's snapshot its writes are read before
+// it is final.
 const boundTrips = 16
 
 // addClient has somebody told the outcome.
@@ -178,8 +178,8 @@ func (c *coordinator) onCertified(env *protocol.Env[store.Message], from protoco
 	}
 }
 
-// certifyAgain asks the site's servers again. One that does not answer is away: its shard counts as
-// one of which the site has no copy.
+// certifyAgain asks the site's servers again. If one does not answer then, its shard counts as one
+// of which the site has no copy.
 func (c *coordinator) certifyAgain(env *protocol.Env[store.Message], t *txn) {
 	if t.asked > 1 && !t.waited {
 		clear(t.lacks)
@@ -224,8 +224,8 @@ func (c *coordinator) maybeLocal(env *protocol.Env[store.Message], t *txn) {
 	c.wake(env, t.writes)
 }
 
-// readAnew has reads that are on their way show what was just committed locally, or know that they
-// do not.
+// readAnew makes reads that are on their way again: they show what was just committed locally, or
+// tell the server to skip it.
 func (c *coordinator) readAnew(env *protocol.Env[store.Message], t *txn) {
 	for _, ref := range slices.Sorted(maps.Keys(c.reads)) {
 		if r := c.reads[ref]; r != nil && t.writesKey(r.key) {
@@ -290,10 +290,10 @@ func (w *words) stored() bool {
 	return n > len(w.leader.Members)/2
 }
 
-// stamp returns what a commit has to be at by the words of all who served reads when the shard
-// certified the transaction; ok is false if some are missing. One that serves no more is done
-// without: then the commit is above the floor, and not certain, as others may have that one's word
-// and find an earlier one. So the first shard has to agree.
+// stamp returns the least timestamp of a commit by the words of all readers that the part names; ok
+// is false if some are missing. The word of a reader that serves no more is not needed: then the
+// commit is above the floor. It is not certain, as others may have that word and find an earlier
+// timestamp, so the first shard has to agree.
 func (w *words) stamp() (at clock.Stamp, certain, ok bool) {
 	if !w.stored() {
 		return 0, false, false
@@ -334,8 +334,8 @@ func (c *coordinator) wordsAgain(env *protocol.Env[store.Message], t *txn) {
 	}
 }
 
-// askWords asks the members of a shard's group that are missing. tells has the leader know who they
-// are: it goes on without them then.
+// askWords asks the members of a shard's group whose words are missing. tells lets the leader know
+// which they are, so that its group goes on without them.
 func (c *coordinator) askWords(env *protocol.Env[store.Message], id store.TxnID, shard uint32, w *words, tells bool) {
 	if _, _, ok := w.stamp(); ok {
 		return
@@ -354,7 +354,7 @@ func (c *coordinator) askWords(env *protocol.Env[store.Message], id store.TxnID,
 	}
 }
 
-// onDisplaced aborts a transaction in whose place a server of the site has another one's.
+// onDisplaced aborts a transaction that has given way to another one at a server of the site.
 func (c *coordinator) onDisplaced(env *protocol.Env[store.Message], from protocol.ID, m displaced) {
 	if t := c.txns[m.ID]; t != nil && t.stage < over {
 		c.abort(env, t, store.Locked)

@@ -12,8 +12,8 @@ import (
 )
 
 // coordinator is the node at which transactions begin, read and are committed [STR Alg. 1]. It
-// forgets all with a crash: what it had certified everywhere is finished by others, and what it had
-// not is gone.
+// forgets everything with a crash: what is certified everywhere is finished by others, and the rest
+// is gone.
 type coordinator struct {
 	cfg    store.Config
 	place  store.Place
@@ -72,14 +72,14 @@ func (c *coordinator) Start(env *protocol.Env[store.Message], _ []protocol.Recor
 	c.pingAll(env)
 }
 
-// pingTimer is when servers are asked how far they are.
+// pingTimer is when servers are asked how far away they are.
 type pingTimer struct{}
 
-// pingTrips is how many round trips there are at most between two times at which servers are asked
-// how far they are: at first connections are made, and it takes longer.
+// pingTrips is how many round trips there are at most between two pings. The first ones come more
+// often: they take longer while connections are made.
 const pingTrips = 32
 
-// pingAll asks a server of each other site how far it is.
+// pingAll asks a server of each other site how far away it is.
 func (c *coordinator) pingAll(env *protocol.Env[store.Message]) {
 	c.ping, c.pinged = env.Rand.Uint64(), env.Now
 	for i, s := range c.cfg.Layout.Sites {
@@ -91,7 +91,7 @@ func (c *coordinator) pingAll(env *protocol.Env[store.Message]) {
 	c.pings++
 }
 
-// onPong learns how far a site is. What is sooner counts at once, what is later by and by.
+// onPong learns how far away a site is. A shorter time counts at once, a longer one by and by.
 func (c *coordinator) onPong(env *protocol.Env[store.Message], from protocol.ID, m pong) {
 	p, ok := c.places[from]
 	if !ok || m.Ref != c.ping {

@@ -5,6 +5,9 @@
 // of the same coordinator see what it wrote, and are undone with it. What a client is told is
 // committed is never undone.
 //
-// The level is strong session snapshot isolation: see DESIGN.md, which says where the protocol
-// differs from the paper, and why it is right.
+// The level is strong session snapshot isolation, which lets write skew happen; a session is a
+// client's node. Mode internal is the protocol; mode clocksi-rep, without speculation and with
+// commits above all clocks, is what the paper compares it with. Programs that go on when their
+// transactions are committed locally, and the tuner, are not built yet. DESIGN.md says where the
+// protocol differs from the paper, and why it is right.
 package str

@@ -15,8 +15,8 @@ type ending struct {
 	decided *store.Decided // what its clients are told
 	final   clock.Stamp    // of a commit [STR: FC]
 	reason  store.Reason   // of an abort
-	// agreed says that its first shard was asked, whose word counts. It was told what was read of the
-	// transaction's writes, so nobody reads them any more before it is final.
+	// agreed says that the first shard was asked to decide. It was told in which snapshots the
+	// transaction's writes were read, so nobody reads them any more before it is final.
 	agreed  bool
 	awaited int // shards that have not carried out the decision
 }
@@ -51,7 +51,7 @@ func (c *coordinator) decideAt(env *protocol.Env[store.Message], t *txn, shard u
 	c.calls.Ask(env, kit.GroupCall{Shard: shard, ID: t.id, Command: d})
 }
 
-// carryOut has all shards carry out a decision, but those that have.
+// carryOut has all shards carry out a decision, except those that have.
 func (c *coordinator) carryOut(env *protocol.Env[store.Message], t *txn, have []uint32) {
 	d := decide{ID: t.id, Commit: t.final > 0, At: t.final, Reason: t.reason, Read: t.read}
 	c.toShards(env, t.shards, func(k uint32) store.Message { return outcome{k, t.id, d.Commit, d.At, d.Read} })
@@ -64,8 +64,8 @@ func (c *coordinator) carryOut(env *protocol.Env[store.Message], t *txn, have []
 	c.maybeForget(env, t)
 }
 
-// commit makes a transaction final here. Who depends on it and has a snapshot from before it is
-// aborted; the others lose one of those that they wait for [STR Alg. 1 l. 39].
+// commit makes a transaction final here. Those that depend on it and have an earlier snapshot are
+// aborted; the others do not wait for it any longer [STR Alg. 1 l. 39].
 func (c *coordinator) commit(env *protocol.Env[store.Message], t *txn, at clock.Stamp) {
 	t.stage, t.final = over, at
 	c.leaveTable(t)

@@ -28,7 +28,7 @@ type group struct {
 	locks   map[store.Key][]store.TxnID // who is prepared to write a key, the first one first
 	books   books
 	loaded  bool     // since the member has looked: the state was replaced
-	results []result // of the commands that were carried out since somebody took them
+	results []result // of commands that were carried out, until the server takes them
 
 	remembers uint64
 	applied   func(store.Key, store.Value) // nil: nobody
@@ -243,8 +243,8 @@ func (g *group) ceil(state raft.State, m ceil) {
 	}
 }
 
-// reader counts a server as a reader or not. Who serves no more may not know it yet, and has a
-// ceiling from before.
+// reader counts a server as a reader or not. A server that serves no more may not know it yet, and
+// goes by an earlier ceiling.
 func (g *group) reader(state raft.State, m reader) {
 	without := func(ids []protocol.ID) []protocol.ID {
 		return slices.DeleteFunc(slices.Clone(ids), func(id protocol.ID) bool { return id == m.Server })

@@ -21,23 +21,23 @@ const (
 	agreed                 // its entry was applied
 )
 
-// held is a transaction that may write keys here. From the moment on at which it has a stamp, reads
-// of its keys in later snapshots wait for its outcome. It keeps its stamp whatever stage it is in.
+// held is a transaction that may write keys here. Once it has a stamp, reads of its keys in
+// snapshots at or above that wait for its outcome. It keeps its stamp from stage to stage.
 type held struct {
-	part  part // of a tentative one the keys, not the values
+	part  part // a tentative one has keys, and no values yet
 	stage stage
 	at    raft.Position // of its entry
 	stamp clock.Stamp
-	// blind says that commits did not, or need not, take this member's stamp, as it served no reads
-	// for a while: reads of all later snapshots than the transaction's own wait.
+	// blind says that the commit may be below this member's stamp, as the member served no reads when
+	// the transaction was certified: reads of all snapshots above the transaction's own wait.
 	blind bool
 	heard time.Duration // when its coordinator was heard of last
 	// over is what became of it, as its coordinator has said and the group has not agreed yet.
 	over *outcome
 	// gaveWay says that a tentative one has given way to one in the log.
 	gaveWay bool
-	// before are tentative transactions that have given way to this one, and that readers may still
-	// see: nobody gets this member's word before they do not.
+	// before are tentative transactions that have given way to this one, and that their coordinator
+	// may still show to others: this member does not give its word until that is over.
 	before map[store.TxnID]bool
 }
 
@@ -62,7 +62,7 @@ func (h *held) shownFrom() clock.Stamp {
 	return h.stamp
 }
 
-// servesAgain has a member that counts as a reader again know nothing of what is on its way.
+// servesAgain makes a member that counts as a reader again blind to what is on its way.
 func (s *server) servesAgain(env *protocol.Env[store.Message]) {
 	for _, h := range s.all() {
 		if h.stage != tentative {
@@ -72,8 +72,8 @@ func (s *server) servesAgain(env *protocol.Env[store.Message]) {
 	}
 }
 
-// doesWithout has a leader tell coordinators that a member serves no reads any more, of whom they may
-// wait for a word.
+// doesWithout has a leader tell coordinators, which may wait for a member's word, that the member
+// serves no reads any more.
 func (s *server) doesWithout(env *protocol.Env[store.Message], id protocol.ID) {
 	if _, leads := s.group.Leads(); !leads {
 		return
@@ -103,7 +103,7 @@ func (s *server) add(env *protocol.Env[store.Message], h *held) {
 	s.touch(h)
 }
 
-// become has what is held be a part whose entry is in the log.
+// become replaces what is held by the part whose entry is in the log.
 func (s *server) become(h *held, p part) {
 	s.unlist(h)
 	h.part = p
@@ -126,7 +126,7 @@ func (s *server) unlist(h *held) {
 	}
 }
 
-// drop holds a transaction no more.
+// drop forgets a transaction.
 func (s *server) drop(env *protocol.Env[store.Message], h *held) {
 	delete(s.held, h.part.ID)
 	s.unlist(h)
@@ -135,7 +135,7 @@ func (s *server) drop(env *protocol.Env[store.Message], h *held) {
 	s.unseen(env, h.part.ID)
 }
 
-// touch has those tried again who wait for a transaction's keys.
+// touch has the requests that wait for a transaction's keys tried again.
 func (s *server) touch(h *held) {
 	for _, w := range h.part.Writes {
 		s.waits.touch(w.Key)
@@ -163,8 +163,8 @@ func (s *server) stored(env *protocol.Env[store.Message], at raft.Position, comm
 	}
 }
 
-// isLogged holds a part whose entry is in the log, has what is certified at the site only give way
-// to it, and says so to its coordinator.
+// isLogged holds a part whose entry is in the log, makes what is certified at the site only give
+// way to it, and gives its coordinator this member's word.
 func (s *server) isLogged(env *protocol.Env[store.Message], at raft.Position, p part) {
 	if s.state.known(s.group.State(env), p.ID).State != waiting {
 		return
@@ -185,8 +185,8 @@ func (s *server) isLogged(env *protocol.Env[store.Message], at raft.Position, p 
 	s.say(env, h)
 }
 
-// displace has tentative transactions give way that conflict with one in the log [STR Alg. 2 l.
-// 32]. Their coordinator may have shown them to others.
+// displace makes tentative transactions give way that conflict with one in the log [STR Alg. 2
+// l. 32]. Their coordinator may have shown them to others.
 func (s *server) displace(env *protocol.Env[store.Message], h *held) {
 	for _, w := range h.part.Writes {
 		for _, o := range s.byKey[w.Key] {
@@ -207,7 +207,7 @@ func (s *server) putOwn(env *protocol.Env[store.Message], h *held) {
 	env.Put(store.TxnKey(ownPrefix, h.part.ID), ownLayout.Encode(ownWord{h.part, h.at, h.stamp, h.blind}))
 }
 
-// say gives a transaction's coordinator this member's word, once nobody sees what had to give way.
+// say gives a transaction's coordinator this member's word, once nobody sees what has given way.
 func (s *server) say(env *protocol.Env[store.Message], h *held) {
 	if h.stage == tentative || len(h.before) > 0 {
 		return
@@ -261,7 +261,7 @@ func (s *server) isOver(env *protocol.Env[store.Message], id store.TxnID, r resu
 	s.waits.touchPrepare(id)
 }
 
-// applied drops what was in the log at a place that is applied, and is something else there.
+// applied drops parts whose place in the log turned out to hold something else.
 func (s *server) applied(env *protocol.Env[store.Message], at raft.Position) {
 	for len(s.logged) > 0 && s.logged[0].at.Index <= at.Index {
 		h := s.logged[0]
@@ -272,8 +272,8 @@ func (s *server) applied(env *protocol.Env[store.Message], at raft.Position) {
 	}
 }
 
-// loadOwn takes over the words that this member has given, to coordinators of its site before others,
-// and that are on its disk.
+// loadOwn takes over the words that this member has given and that are on its disk, those to
+// coordinators of its site too.
 func (s *server) loadOwn(env *protocol.Env[store.Message]) {
 	for _, b := range env.Scan([]byte(ownPrefix), []byte(ownPrefix[:len(ownPrefix)-1]+"0")) {
 		o := read(ownLayout, b)
@@ -288,8 +288,8 @@ func (s *server) loadOwn(env *protocol.Env[store.Message]) {
 	slices.SortFunc(s.logged, func(a, b *held) int { return int(a.at.Index) - int(b.at.Index) })
 }
 
-// loaded takes over a state that was on disk, or has replaced the one that was here. At the start
-// nobody remembers who has read what: it was all at or below the ceiling.
+// loaded takes over a state that was on disk, or that has replaced this member's. At the start
+// nobody remembers who has read what, but it was all at or below the ceiling.
 func (s *server) loaded(env *protocol.Env[store.Message], start bool) {
 	s.state.loaded = false
 	state := s.group.State(env)
@@ -335,8 +335,8 @@ func (s *server) onWordWanted(env *protocol.Env[store.Message], from protocol.ID
 	}
 }
 
-// onOutcome takes a coordinator's word: whoever waits for the transaction need not wait until the
-// group has it on record.
+// onOutcome takes the outcome from the coordinator, so that whoever waits for the transaction need
+// not wait until the group has it on record.
 func (s *server) onOutcome(env *protocol.Env[store.Message], m outcome) {
 	s.noted = max(s.noted, m.Read)
 	h := s.held[m.ID]
@@ -352,7 +352,7 @@ func (s *server) onOutcome(env *protocol.Env[store.Message], m outcome) {
 	}
 }
 
-// onRelease takes it that nobody sees a transaction any more that is tentative here.
+// onRelease takes note that nobody sees a tentative transaction any more.
 func (s *server) onRelease(env *protocol.Env[store.Message], from protocol.ID, m release) {
 	h := s.held[m.ID]
 	if h != nil && h.stage == tentative && h.part.Origin == from {

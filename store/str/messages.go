@@ -20,17 +20,17 @@ type (
 		Shard uint32
 	}
 
-	// readAt asks a server for a key as of a snapshot. Skip are transactions of the coordinator's that
-	// write the key and are not in the snapshot, whatever becomes of them. It is repeated until it is
-	// answered.
+	// readAt asks a server for a key as of a snapshot. Skip are the coordinator's own transactions
+	// that write the key and are not in the snapshot, whatever becomes of them. It is repeated until
+	// it is answered.
 	readAt struct {
 		Ref  uint64
 		Key  store.Key
 		At   clock.Stamp
 		Skip []store.TxnID
 	}
-	// found answers it. Without a value the Reason says why there is none: Old, the snapshot's versions
-	// are gone; Ahead, it is too far in the future; Fenced, the server is no reader; Overloaded.
+	// found answers it. If there is no value the Reason says why: Old, the snapshot's versions are
+	// gone; Ahead, it is too far in the future; Fenced, the server is no reader; Overloaded.
 	found struct {
 		Ref    uint64
 		Value  store.Value
@@ -38,7 +38,7 @@ type (
 	}
 
 	// certify asks a server of the coordinator's site whether a transaction can write these keys, as
-	// far as is known here [STR §6.5, local certification]. Over are transactions of the same
+	// far as the server knows [STR §6.5, local certification]. Over are transactions of the same
 	// coordinator that it may be certified on top of. It is repeated.
 	certify struct {
 		Shard uint32
@@ -47,17 +47,18 @@ type (
 		Keys  []store.Key
 		Over  []store.TxnID
 	}
-	// certified answers it: with a Stamp, above which its commit is; or with the Reason that it cannot;
-	// or, with neither, that it waits for others.
+	// certified answers it with a Stamp, which the commit has to be at or above, or with the Reason
+	// for a refusal. If it has neither, the transaction waits for others.
 	certified struct {
 		Shard  uint32
 		ID     store.TxnID
 		Stamp  clock.Stamp
 		Reason store.Reason
 	}
-	// displaced tells a coordinator that a transaction of its own, which is certified at its site only,
-	// has given way to one that is certified by the shard's leader. It is repeated until release says
-	// that nobody sees the transaction any more; release also ends one that was refused elsewhere.
+	// displaced tells a coordinator that one of its transactions, which is certified at its site
+	// only, has given way to one that the shard's leader has certified. It is repeated until release
+	// says that nobody sees the transaction any more. A release also ends one that was refused
+	// elsewhere.
 	displaced struct {
 		Shard uint32
 		ID    store.TxnID
@@ -69,7 +70,7 @@ type (
 
 	// ask has the group of a shard carry out a command. It goes to the server that is taken for the
 	// leader, and is repeated until it is answered: by told once the command is carried out, or by
-	// elsewhere if the server does not lead. Leader 0 asks to ask later.
+	// elsewhere if the server does not lead. Leader 0 means that nobody is known to: ask later.
 	ask struct {
 		Shard   uint32
 		Ref     uint64
@@ -84,22 +85,23 @@ type (
 		Leader protocol.ID
 	}
 
-	// word tells a coordinator that a member has an entry which prepares a transaction in its log, on
-	// disk, and that the commit has to be at or above Stamp. Readers are those whose words it takes.
+	// word tells a coordinator that a member has, in its log and on disk, an entry which prepares a
+	// transaction, and that the commit has to be at or above Stamp. Readers are the members whose
+	// words are needed.
 	word struct {
 		Shard   uint32
 		ID      store.TxnID
 		At      raft.Position
 		Stamp   clock.Stamp
 		Readers []protocol.ID
-		// The leader says which members there are, which of them serve reads now, and what a commit has
-		// to be above that does without the word of somebody who has served.
+		// Only the leader fills in the rest: which members there are, which of them serve reads now,
+		// and what a commit has to be above that does without the word of a member that served.
 		Members []protocol.ID
 		Serving []protocol.ID
 		Floor   clock.Stamp
 	}
-	// wordWanted asks for it again. Missing are readers that the coordinator has no word of, and has
-	// asked: to the leader only.
+	// wordWanted asks for it again. Missing matters to the leader: the readers that were asked and
+	// have not answered.
 	wordWanted struct {
 		Shard   uint32
 		ID      store.TxnID
@@ -115,19 +117,19 @@ type (
 		Read   clock.Stamp // as in decide
 	}
 
-	// raise asks the leader to have its group put a ceiling above a snapshot on record; with Admit, to
-	// count the sender as a reader again.
+	// raise asks the leader to have its group put a ceiling above a snapshot on record and, with
+	// Admit, to count the sender as a reader again.
 	raise struct {
 		Shard uint32
 		At    clock.Stamp
 		Admit bool
 	}
 
-	// ping asks a server for a pong: how far it is.
+	// ping asks a server for a pong, to learn how far away it is.
 	ping struct{ Ref uint64 }
 	pong struct{ Ref uint64 }
 
-	// orphan asks a coordinator to see to a transaction that is prepared and has been for long.
+	// orphan asks a coordinator to finish a transaction that has been prepared for long.
 	orphan struct{ Part part }
 )
 

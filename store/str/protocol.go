@@ -35,9 +35,9 @@ func modes() []variant {
 	}
 }
 
-// Protocol returns STR as a protocol of the family, in its first mode: transactions read what is
-// committed locally, and programs do not see that. In mode clocksi-rep they do not, and timestamps
-// are those of ClockSI: it is what STR is compared with [STR §8].
+// Protocol returns STR as a protocol of the family, in mode internal: transactions read what is
+// committed locally, and programs do not notice. In mode clocksi-rep transactions read only what is
+// final, and timestamps are those of ClockSI: the baseline that STR is compared with [STR §8].
 func Protocol() store.Protocol { return protocolOf(modes()[0]) }
 
 func protocolOf(v variant) store.Protocol {

@@ -11,23 +11,23 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// A part is what a transaction writes at a shard, with what anybody has to know who is to finish
-// the transaction when its coordinator is gone.
+// A part is what a transaction writes at a shard, with everything that is needed to finish the
+// transaction when its coordinator is gone.
 type part struct {
 	ID     store.TxnID
 	At     clock.Stamp // its snapshot
 	Local  clock.Stamp // its local commit: the final one is at or above it
 	Writes []store.Write
-	Shards []uint32    // all that it writes; the first one's group decides between those who would end it
+	Shards []uint32    // all that it writes; the first one's group arbitrates where a decision is in doubt
 	Origin protocol.ID // its coordinator
-	// Over are transactions that write at this shard, and that it is certified on top of; On are all
+	// Over are the transactions with keys at this shard that it is certified on top of; On are all
 	// that it depends on.
 	Over []store.TxnID
 	On   []dependency
-	// Sure are the words of the servers of its coordinator's site, of all shards.
+	// Sure are the words of the servers of its coordinator's site, for all shards.
 	Sure []sureWord
-	// Readers are those who served reads at this shard when its leader certified it, and Floor is up to
-	// which snapshot others may have, who do not any more.
+	// Readers are the members that served reads at this shard when its leader certified the part.
+	// Floor is the latest snapshot that members may have served which do not serve any more.
 	Readers []protocol.ID
 	Floor   clock.Stamp
 }
@@ -39,7 +39,7 @@ type dependency struct {
 	Shard uint32
 }
 
-// A sureWord is what a server of the coordinator's site has said: it does not change.
+// A sureWord is the stamp of a server of the coordinator's site. It does not change.
 type sureWord struct {
 	Server protocol.ID
 	Stamp  clock.Stamp
@@ -50,15 +50,15 @@ type (
 	// prepare certifies a part, and keeps its keys for it.
 	prepare struct{ Part part }
 
-	// decide gives a transaction its end, unless it has one. Anchor says that the shard is the first of
-	// several, and remembers a commit until all others have carried it out.
+	// decide ends a transaction, unless it has ended. Anchor says that the shard is the first of
+	// several, which remembers a commit until all others have carried it out.
 	decide struct {
 		ID     store.TxnID
 		Commit bool
 		At     clock.Stamp // of a commit
 		Reason store.Reason
 		Anchor bool
-		// Read is the latest snapshot in which somebody at its coordinator has read what it writes.
+		// Read is the latest snapshot in which what it writes was read at its coordinator.
 		Read clock.Stamp
 	}
 
@@ -71,8 +71,8 @@ type (
 	// ceil raises the ceiling of reads and the horizon of versions.
 	ceil struct{ Ceiling, Horizon clock.Stamp }
 
-	// reader counts a server as a reader, or not; Leaves says that it never will be again, as it is to
-	// leave the group.
+	// reader has the group count a server as a reader, or not. Leaves says that the server is about to
+	// leave the group: it is not admitted again just because it asks.
 	reader struct {
 		Server protocol.ID
 		Serves bool
@@ -87,8 +87,8 @@ const (
 	prepared state = iota
 	committed
 	aborted
-	forgotten // if it was ever known
-	waiting   // for others: what it gets is told later
+	forgotten // or was never known
+	waiting   // of a part: for others, and the result comes later; else: nothing is known
 )
 
 // result answers a command: what the shard knows afterwards.
@@ -162,20 +162,21 @@ const (
 
 func orderKey(n uint64) []byte { return binary.BigEndian.AppendUint64([]byte(orderPrefix), n) }
 
-// books are what a shard knows of ends that it has forgotten, or may forget, and of its readers.
+// books are what a shard knows of its readers, and of ends that it has forgotten or may forget.
 type books struct {
 	// old is the time of the latest transaction whose end was forgotten.
 	old uint64
 	// Ends that may be forgotten have the numbers from first up to, not including, next.
 	first, next uint64
-	// floor is what commits have to be above that are certified from now on: somebody may have served
-	// snapshots up to it, and is asked no more.
+	// floor is what commits have to be above that are certified from now on: members that are not
+	// asked any more may have served snapshots up to it.
 	floor clock.Stamp
-	// deaf are the servers that serve no reads, and leaving those among them that are not to again.
+	// deaf are the servers that serve no reads, and leaving those among them that are not to serve
+	// any again.
 	deaf, leaving []protocol.ID
 }
 
-// heldPart is a part as it is prepared: where in the log.
+// heldPart is a part that is prepared, with its place in the log.
 type heldPart struct {
 	part part
 	at   raft.Position

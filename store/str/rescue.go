@@ -9,11 +9,11 @@ import (
 	"github.com/foresay/foresay/store/kit"
 )
 
-// rescue finishes a transaction whose coordinator may be gone, or finds out what became of it. What
-// is not prepared at each of its shards never will be: it is aborted. What is, and depends on nothing
-// that is not final, is committed at the timestamp that its coordinator may have told already: that
-// is a function of the words of those who served reads, which are on their disks, or were sent along
-// if they are at the coordinator's site. The transaction's first shard has the last word.
+// rescue finishes a transaction whose coordinator may be gone, or finds out what became of it. If
+// a shard has not prepared it, it never will, and the transaction is aborted. If all have, and what
+// it depends on is final, it is committed at the timestamp that its coordinator may have told.
+// That is a function of the words of the readers, which are on their disks and, for those at the
+// coordinator's site, were sent along. The transaction's first shard has the last word.
 type rescue struct {
 	id      store.TxnID
 	shards  []uint32
@@ -22,8 +22,8 @@ type rescue struct {
 	states  map[uint32]result // what shards know of it
 	on      map[store.TxnID]result
 	words   map[uint32]*words
-	asked   bool    // its first shard is to decide
-	over    *result // which it has
+	asked   bool    // its first shard was asked to decide
+	over    *result // what that has decided; nil: nothing yet
 	left    map[uint32]bool
 	looks   int
 }
@@ -31,7 +31,8 @@ type rescue struct {
 // rescueTimer is when somebody looks at what a rescue waits for.
 type rescueTimer struct{ id store.TxnID }
 
-// maxLooks is how often a rescue looks at what it waits for. Whoever has the transaction asks again.
+// maxLooks is how often a rescue looks at what it waits for before it gives up. Whoever has the
+// transaction asks again.
 const maxLooks = 20
 
 // askWhatBecame finds out what became of a transaction that this coordinator does not know.
@@ -48,7 +49,7 @@ func (c *coordinator) askWhatBecame(env *protocol.Env[store.Message], from proto
 	}
 }
 
-// onOrphan sees to a transaction that a server has had for long.
+// onOrphan finishes a transaction that a server has had for long.
 func (c *coordinator) onOrphan(env *protocol.Env[store.Message], from protocol.ID, m orphan) {
 	_, server := c.places[from]
 	if t := c.txns[m.Part.ID]; t != nil || !server || !c.cfg.Layout.ValidShards(m.Part.Shards) || m.Part.ID.IsZero() {
@@ -162,8 +163,8 @@ func (c *coordinator) rescueStamp(env *protocol.Env[store.Message], r *rescue) (
 	return at, ok, false
 }
 
-// rescueStamp is stamp for who cannot tell whether the transaction's coordinator has somebody's
-// word: it needs all of them.
+// rescueStamp is stamp for a rescuer, which cannot tell whose words the transaction's coordinator
+// has: it needs all of them.
 func (w *words) rescueStamp(sure []sureWord) (at clock.Stamp, ok bool) {
 	if !w.stored() {
 		return 0, false
@@ -183,8 +184,8 @@ func (w *words) rescueStamp(sure []sureWord) (at clock.Stamp, ok bool) {
 	return at, true
 }
 
-// boundOf returns a snapshot above which nobody has read at its coordinator what a transaction has
-// written that commits at a timestamp: it is above the transaction's own snapshot.
+// boundOf returns the latest snapshot in which what a transaction has written is read at its
+// coordinator, given its snapshot. Its commit, which is later, gives a bound that is safe, too.
 func (c *coordinator) boundOf(at clock.Stamp) clock.Stamp {
 	return at + clock.Stamp(boundTrips*c.cfg.RoundTrip)
 }

@@ -25,7 +25,8 @@ type server struct {
 	state *group
 
 	reads *mvcc.Reads
-	// noted is a snapshot that somebody may have read elsewhere: commits are above it.
+	// noted is the latest snapshot that may have been read elsewhere, at a coordinator or before a
+	// restart: commits are above it.
 	noted clock.Stamp
 	held  map[store.TxnID]*held
 	byKey map[store.Key][]*held
@@ -33,14 +34,15 @@ type server struct {
 	logged []*held
 	waits  waits
 	asked  map[raft.Position]question // commands that were proposed and are not answered
-	// proposed are the transactions that this leader has proposed to end, and fenced those that it has
-	// proposed to refuse unless they are prepared.
+	// proposed are the transactions that this leader has proposed to end, and fenced those that it
+	// has proposed to refuse unless they are prepared.
 	proposed, fenced map[store.TxnID]bool
 	horizon          clock.Stamp // the latest that it has proposed
-	// admitted are those that it has proposed to count as readers: they are, for what is behind that in
-	// the log.
+	// admitted are the servers that it has proposed to count as readers. They are readers of whatever
+	// comes after that in the log.
 	admitted map[protocol.ID]bool
-	// raised is when a ceiling was asked for last: of the leader or, if this is the leader, by anybody.
+	// raised is when a ceiling was last asked for: of the leader or, if this is the leader, by
+	// anybody.
 	raised time.Duration
 	opened map[store.TxnID]time.Duration
 }
@@ -59,21 +61,21 @@ type (
 )
 
 const (
-	// leaseTrips is for how many round trips ahead a ceiling is raised: who is not heard of any more
-	// serves no longer than that.
+	// leaseTrips is how many round trips ahead ceilings are raised. A member that is not heard of any
+	// more serves no later snapshots.
 	leaseTrips = 4
-	// tellTrips is after how many round trips a member says again that it serves reads, and warmTrips for
-	// how many the leader then raises the ceiling ahead of them: the first read after that waits for it.
+	// tellTrips is after how many round trips a member says again that it serves reads. For warmTrips
+	// after that the leader raises the ceiling ahead of reads; later, the first one waits for it.
 	tellTrips = 8
 	warmTrips = 256
-	// maxReadKeys is how many keys' latest reads a server remembers. What is forgotten counts as a read
-	// of all keys.
+	// maxReadKeys is how many keys' latest reads a server remembers. What is forgotten counts as a
+	// read of all keys.
 	maxReadKeys = 100_000
-	// orphanTrips is after how many round trips a prepared transaction is seen to by others than its
-	// coordinator, at the first site; those of later sites wait for longer.
+	// orphanTrips is after how many round trips another coordinator finishes a prepared transaction:
+	// one at the first site. Those of later sites wait for longer.
 	orphanTrips = 12
-	// tentativeTrips is for how many round trips what is certified at the site only is kept without a
-	// word of its coordinator's.
+	// tentativeTrips is for how many round trips what is certified at the site only is kept while its
+	// coordinator is silent.
 	tentativeTrips = 24
 )
 
@@ -282,8 +284,8 @@ func (s *server) committed(env *protocol.Env[store.Message], at raft.Position, c
 	}
 }
 
-// mayReplace has the group count on no reads of a server that is to leave it, before it does: who
-// has left may be the last to know. It reports whether that is to be waited for.
+// mayReplace stops a server that is to leave the group from serving reads, before it leaves: the
+// server that has left may be the last to know. It reports whether the replacement has to wait.
 func (s *server) mayReplace(env *protocol.Env[store.Message], m store.Replace) bool {
 	l := s.cfg.Layout
 	if !s.group.Current() || min(m.From, m.To) < 0 || max(m.From, m.To) >= len(l.Sites) {
@@ -314,8 +316,8 @@ func (s *server) mayReplace(env *protocol.Env[store.Message], m store.Replace) b
 // current has a new leader raise the ceiling, as if somebody had asked.
 func (s *server) current(env *protocol.Env[store.Message], _ uint64) { s.raised = env.Now }
 
-// follows sends those who have asked elsewhere: what was proposed may be carried out or not, and
-// who leads now answers nobody who has not asked it.
+// follows sends whoever has asked to the new leader. What was proposed may be carried out or not,
+// and the new leader answers only what it was asked.
 func (s *server) follows(env *protocol.Env[store.Message]) {
 	var all []question
 	for _, q := range s.asked { //pure:ok they are sorted
@@ -335,8 +337,8 @@ func (s *server) follows(env *protocol.Env[store.Message]) {
 	s.reads.Failed()
 }
 
-// sweep has coordinators see to what has been open for long, forgets what their site has given up,
-// and has a member that serves no reads ask to.
+// sweep has coordinators finish what has been open for long, forgets tentative transactions that
+// were given up, and asks for this member to serve reads again if it does not.
 func (s *server) sweep(env *protocol.Env[store.Message]) {
 	s.waits.dropOld(env.Now - waitTrips*s.cfg.RoundTrip)
 	for _, r := range s.waits.high {

@@ -77,8 +77,8 @@ func (t *table) readAt(key store.Key, at clock.Stamp) {
 	e.read = max(e.read, at)
 }
 
-// above returns what the commit of a transaction has to be above that writes a key: whoever has
-// read it here, and not what this one writes.
+// above returns what the commit of a transaction that writes a key has to be above: the snapshots
+// in which the key was read here without that write.
 func (t *table) above(key store.Key) clock.Stamp {
 	above := t.forgotten
 	if e := t.keys[key]; e != nil {
@@ -90,8 +90,8 @@ func (t *table) above(key store.Key) clock.Stamp {
 	return above
 }
 
-// tidy forgets the older half of what is known of keys that nobody writes, if that is too much:
-// what is forgotten counts as read in the latest snapshot of all that is.
+// tidy forgets the older half of what is known of keys that nobody writes, if there are too many.
+// What is forgotten counts as read in the latest snapshot that is forgotten.
 func (t *table) tidy() {
 	if len(t.keys) <= maxEntries {
 		return

@@ -27,12 +27,12 @@ type txn struct {
 	client protocol.ID
 	at     clock.Stamp // its snapshot [STR: RS]
 	stage  progress
-	heard  time.Duration // when its client was heard of last
+	heard  time.Duration // when its client was last heard of
 	steps  map[uint32]*step
 
-	// What it has read says which of the coordinator's transactions it depends on, of those the
-	// snapshots of which it must not see anything that is later (OLC), and the latest final commit
-	// that it has seen (FFC) [STR §6.2].
+	// What it has read says which of the coordinator's transactions it depends on, which of these are
+	// unsafe, with their snapshots (OLC), and the latest final commit that it has seen (FFC)
+	// [STR §6.2].
 	on      map[store.TxnID]*txn // not final; to read, to be certified on top of
 	by      map[store.TxnID]*txn // depend on it
 	unsafe  map[store.TxnID]clock.Stamp
@@ -322,8 +322,8 @@ func (c *coordinator) onCommit(env *protocol.Env[store.Message], from protocol.I
 	c.certify(env, t)
 }
 
-// gave reports whether the transaction has read all that it stands on here. What it has read before
-// its coordinator was started again is of another snapshot.
+// gave reports whether everything that the transaction stands on was read here. What was read
+// before this coordinator restarted is of another snapshot.
 func (t *txn) gave(reads []store.Read) bool {
 	given := map[store.Key]store.Version{}
 	for _, s := range t.steps { //pure:ok a map is filled, and no key is read at two versions
@@ -358,7 +358,7 @@ func (c *coordinator) maybeEndRead(env *protocol.Env[store.Message], t *txn) {
 	}
 }
 
-// end forgets a transaction of which nothing is left, at other nodes or here.
+// end forgets a transaction of which nothing is left to do, here or at other nodes.
 func (c *coordinator) end(env *protocol.Env[store.Message], t *txn) {
 	c.dropReads(env, t)
 	for _, on := range t.on { //pure:ok each is another one's

@@ -9,8 +9,8 @@ import (
 	"github.com/foresay/foresay/store"
 )
 
-// waits are what waits at a server until it is known what becomes of others. It is tried again when
-// one of its keys is touched.
+// waits are the requests that wait at a server for the outcome of transactions. A request is tried
+// again when one of its keys is touched.
 type waits struct {
 	all     map[uint64]*waiter
 	byKey   map[store.Key][]*waiter
@@ -30,8 +30,8 @@ type waiter struct {
 	since  time.Duration // when it was asked for last
 }
 
-// waitTrips is for how many round trips something waits without being asked for again: whoever
-// wanted it is gone, or asks others.
+// waitTrips is for how many round trips a request waits without being repeated: whoever made it is
+// gone, or asks others.
 const waitTrips = 12
 
 func newWaits() waits { return waits{all: map[uint64]*waiter{}, byKey: map[store.Key][]*waiter{}} }
@@ -94,10 +94,10 @@ func (w *waits) remove(r *waiter) {
 	}
 }
 
-// touch has those tried again who wait for a key.
+// touch has the requests that wait for a key tried again.
 func (w *waits) touch(key store.Key) { w.touched = append(w.touched, w.byKey[key]...) }
 
-// touchPrepare has a part tried again of which something is known now.
+// touchPrepare has a part tried again about which something has become known.
 func (w *waits) touchPrepare(id store.TxnID) {
 	for _, r := range w.sorted() {
 		if p, ok := r.msg.(part); ok && p.ID == id {
