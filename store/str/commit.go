@@ -22,6 +22,7 @@ type certification struct {
 	lacks  map[uint32]bool // shards whose server at the site has not certified it
 	asked  int             // how often those were asked
 	waited bool            // one has said that it waits for others since
+	apart  bool            // one was silent, so it is not known here what it has served
 	sure   []sureWord
 	local  clock.Stamp // [STR: LC]
 	bound  clock.Stamp // what it has written is not read in later snapshots before it is final
@@ -77,6 +78,7 @@ func (c *coordinator) certify(env *protocol.Env[store.Message], t *txn) {
 	}
 	for _, x := range over { //pure:ok a set is added to
 		c.depend(t, x) // (S8)
+		c.saw(event{what: writesOver, t: t, on: x})
 	}
 	t.stage = certifying
 	for _, w := range t.writes {
@@ -183,6 +185,7 @@ func (c *coordinator) onCertified(env *protocol.Env[store.Message], from protoco
 func (c *coordinator) certifyAgain(env *protocol.Env[store.Message], t *txn) {
 	if t.asked > 1 && !t.waited {
 		clear(t.lacks)
+		t.apart = true
 		c.maybeLocal(env, t)
 		return
 	}
@@ -196,17 +199,21 @@ func (c *coordinator) maybeLocal(env *protocol.Env[store.Message], t *txn) {
 	if t.stage != certifying || len(t.lacks) > 0 {
 		return
 	}
-	t.local = t.at + 1
+	t.local, t.bound = t.at+1, c.boundOf(t.at)
 	for _, w := range t.sure {
 		t.local = max(t.local, w.Stamp)
 	}
 	for _, x := range t.on { //pure:ok the latest of all
 		t.local = max(t.local, x.local+1)
+		t.bound = min(t.bound, x.bound)
 	}
 	for _, w := range t.writes {
 		t.local = max(t.local, c.table.above(w.Key)+1)
 	}
-	t.stage, t.bound = locally, c.boundOf(t.at)
+	if t.apart {
+		t.local = max(t.local, c.begun+1)
+	}
+	t.stage = locally
 	if len(t.sure) < len(t.shards) {
 		t.unsafe[t.id] = t.at
 	}
@@ -219,6 +226,7 @@ func (c *coordinator) maybeLocal(env *protocol.Env[store.Message], t *txn) {
 		}
 		e.local = slices.Insert(e.local, i, t)
 	}
+	c.saw(event{what: isLocal, t: t})
 	c.readAnew(env, t)
 	c.certifyEverywhere(env, t)
 	c.wake(env, t.writes)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/foresay/foresay/clock"
 	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
@@ -27,6 +28,7 @@ type coordinator struct {
 	near   kit.Near
 	rescue map[store.TxnID]*rescue
 	past   past
+	begun  clock.Stamp // the latest snapshot that it has given
 }
 
 type (
