@@ -81,6 +81,10 @@ type Execution[ID comparable] struct {
 	// before.
 	Local, Final Commit
 	Aborted      Event
+	// Before it is final, it is not visible to snapshots above Bound, nor to reads from Hidden on,
+	// which wait for its end or are of a snapshot before it. 0: there is no such bound.
+	Bound  Timestamp
+	Hidden Event
 	// Data, Stack and Flow are the executions that it depended on, as its node knew them: those whose
 	// versions it read before they were final; those whose versions it wrote over before they were
 	// final, and whose abort it must not outlive; and earlier ones of its session that had not ended
@@ -106,7 +110,9 @@ const (
 	// Visibility (SPSI-1): a read returns the latest version, as of its snapshot RS, among those that
 	// are final with FC <= RS, whenever they become so, and those that local-committed with LC <= RS
 	// at the reader's node before the read and have not ended since. An execution whose version
-	// becomes final with FC > RS is no longer visible then.
+	// becomes final with FC > RS is no longer visible then. Who has read a version that never became
+	// final need not have seen what other nodes wrote after it: that is why it was refused, of which
+	// its node may hear later, and they are aborted together.
 	Visibility SpeculationRule = iota + 1
 	// AtomicSnapshot (SPSI-1): a snapshot that has one version of an execution has no older version of
 	// any key that it wrote.

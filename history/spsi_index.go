@@ -32,6 +32,8 @@ type execution struct {
 	writes            []int32 // ascending, each once
 	local, final      Commit
 	aborted           Event
+	bound             Timestamp
+	hidden            Event
 	data, stack, flow []int32
 }
 
@@ -146,7 +148,7 @@ func (c *speculationIndex[ID]) add(e *Execution[ID]) error {
 	x := execution{
 		node: number(c.nodeOf, &c.nodes, e.Node), session: e.Session, begin: e.Begin, snapshot: e.Snapshot,
 		reads: make([]snapshotRead, 0, len(e.Reads)), writes: make([]int32, 0, len(e.Writes)),
-		local: e.Local, final: e.Final, aborted: e.Aborted,
+		local: e.Local, final: e.Final, aborted: e.Aborted, bound: e.Bound, hidden: e.Hidden,
 	}
 	self := int32(len(c.executions))
 	for _, r := range e.Reads {

@@ -155,6 +155,7 @@ var spsiPlants = []spsiPlant{
 			r := p.readBy(func(x *Execution[TxnID], r *SnapshotRead[TxnID]) bool {
 				below = x.Snapshot
 				return isFinal(w) && below > w.Snapshot && below < w.Final.Timestamp && x.Node != w.Node &&
+					(r.State != LocalCommitted || isFinal(&p.Executions[r.Writer])) &&
 					slices.Contains(w.Writes, r.Key)
 			})
 			return r != nil

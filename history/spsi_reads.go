@@ -93,9 +93,14 @@ func (c *speculationChecker) checkRead(reader int32, r *snapshotRead, local *loc
 // checkLatest checks that no version in a read's snapshot is later than what it returned.
 func (c *speculationChecker) checkLatest(reader int32, r *snapshotRead, returned Timestamp, local *localVersions) {
 	snapshot := c.executions[reader].snapshot
+	lost := r.state == LocalCommitted && !c.executions[r.writer].isFinal()
 	latest, timestamp, state := nobody, returned, LocalCommitted
 	for _, w := range local.writers[r.key] {
-		if lc := c.executions[w].local.Timestamp; lc <= snapshot && lc > timestamp {
+		x := &c.executions[w]
+		if x.bound != 0 && snapshot > x.bound || x.hidden != 0 && x.hidden <= r.event {
+			continue
+		}
+		if lc := x.local.Timestamp; lc <= snapshot && lc > timestamp {
 			latest, timestamp = w, lc
 		}
 	}
@@ -106,6 +111,9 @@ func (c *speculationChecker) checkLatest(reader int32, r *snapshotRead, returned
 	for _, w := range slices.Backward(finals[:above]) {
 		if local.exposed[w] || w == reader {
 			continue // it counts by its local commit; and nobody reads from itself
+		}
+		if lost && c.executions[w].node != c.executions[reader].node {
+			continue
 		}
 		if fc := c.executions[w].final.Timestamp; fc > timestamp {
 			latest, timestamp, state = w, fc, FinalCommitted

@@ -69,6 +69,40 @@ func TestSpeculationReads(t *testing.T) {
 			},
 		},
 		{
+			"missed what has overtaken a version that is lost", nil, []Execution[string]{
+				ex("A", "n", 1, 5, writes("a"), local(2, 6), abortedAt(5)),
+				ex("B", "m", 1, 6, writes("a"), final(2, 7)),
+				ex("C", "n", 3, 9, reads("a", 4, LocalCommitted, "A", 6), abortedAt(6)),
+			},
+		},
+		{
+			"missed what has overtaken a version that is not", []SpeculationBreach{
+				{Visibility, `C (n: RS 9) read "a" at event 4 from A with LC 6, but the latest version in its ` +
+					"snapshot has FC 7, from B (m: RS 6, FC 7 at event 2)"},
+			}, []Execution[string]{
+				ex("A", "n", 1, 5, writes("a"), local(2, 6), final(5, 6)),
+				ex("B", "m", 1, 6, writes("a"), final(2, 7)),
+				ex("C", "n", 3, 9, reads("a", 4, LocalCommitted, "A", 6), abortedAt(6)),
+			},
+		},
+		{
+			"missed what is hidden, or bound", nil, []Execution[string]{
+				ex("A", "n", 1, 5, writes("a"), local(2, 6), hidden(4), final(8, 9)),
+				ex("B", "n", 3, 7, unwritten("a", 5)),
+				ex("C", "m", 1, 5, writes("b"), local(2, 6), bound(7), final(5, 9)),
+				ex("D", "m", 3, 8, unwritten("b", 4)),
+			},
+		},
+		{
+			"missed what is hidden later, and bound above", []SpeculationBreach{
+				{Visibility, `B (n: RS 7) read "a" at event 4 as unwritten, but the latest version in its snapshot ` +
+					"has LC 6, from A (n: RS 5, LC 6 at event 2)"},
+			}, []Execution[string]{
+				ex("A", "n", 1, 5, writes("a"), local(2, 6), hidden(5), bound(7)),
+				ex("B", "n", 3, 7, unwritten("a", 4)),
+			},
+		},
+		{
 			"above the snapshot", []SpeculationBreach{
 				{Visibility, `B (n: RS 5) read "a" at event 4 from A with LC 6, above its snapshot`},
 			}, []Execution[string]{

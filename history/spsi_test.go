@@ -52,6 +52,10 @@ func final(at Event, fc Timestamp) spsiEdit {
 	return func(x *Execution[string]) { x.Final = Commit{Event: at, Timestamp: fc} }
 }
 
+func hidden(at Event) spsiEdit { return func(x *Execution[string]) { x.Hidden = at } }
+
+func bound(snapshot Timestamp) spsiEdit { return func(x *Execution[string]) { x.Bound = snapshot } }
+
 func abortedAt(at Event) spsiEdit {
 	return func(x *Execution[string]) { x.Aborted = at }
 }

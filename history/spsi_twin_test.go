@@ -81,7 +81,13 @@ func (s *spsiTwin) read(x *Execution[TxnID], r *SnapshotRead[TxnID]) {
 	}
 	for j := range s.executions {
 		w := &s.executions[j]
-		_, timestamp, ok := s.version(w, x, r.Event)
+		state, timestamp, ok := s.version(w, x, r.Event)
+		switch {
+		case state == FinalCommitted:
+			ok = ok && (w.Node == x.Node || r.State != LocalCommitted || s.find(r.Writer).Final.Event != 0)
+		case w.Bound != 0 && w.Bound < x.Snapshot, w.Hidden != 0 && w.Hidden <= r.Event:
+			ok = false
+		}
 		if ok && w != x && slices.Contains(w.Writes, r.Key) && (r.State == Unwritten || timestamp > r.Timestamp) {
 			s.broken[Visibility] = true
 		}

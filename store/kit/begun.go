@@ -1,6 +1,7 @@
 package kit
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/foresay/foresay/protocol"
@@ -56,6 +57,15 @@ func (b *Begun[B]) Add(id store.TxnID, own B) { b.of[id], b.refs[own.opened().Re
 
 // Len returns how many transactions there are.
 func (b *Begun[B]) Len() int { return len(b.of) }
+
+// All returns the transactions, in order of their IDs.
+func (b *Begun[B]) All() []B {
+	var out []B
+	for _, id := range slices.SortedFunc(maps.Keys(b.of), store.TxnID.Compare) {
+		out = append(out, b.of[id])
+	}
+	return out
+}
 
 // Of returns a transaction, nil if it is not there.
 func (b *Begun[B]) Of(id store.TxnID) B { return b.of[id] }

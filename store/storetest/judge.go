@@ -36,6 +36,11 @@ func (w *World) Judge() error {
 	if err := w.judgeStale(faults); err != nil {
 		return err
 	}
+	if w.watched != nil {
+		if err := w.watched(); err != nil {
+			return err
+		}
+	}
 	if err := w.LostAppends(); err != nil {
 		return err
 	}

@@ -34,6 +34,9 @@ type Subject struct {
 	// Settle is how long sites may differ when no server has anything left to do: followers may
 	// learn of a decision later than its client.
 	Settle time.Duration
+	// Watched returns the protocol for one world, which logs what happens there, and what judges that
+	// in the end. nil: Protocol, which logs nothing.
+	Watched func() (p store.Protocol, judge func() error)
 }
 
 // placeRing leaves each shard at so many sites only, as store.Ring has them.
@@ -131,7 +134,8 @@ type World struct {
 	relaxed map[history.TxnID]bool
 	stale   map[history.TxnID]*staleRead // those that may see what is old, and have read
 	told    map[store.Key][]toldWrite
-	apart   bool // clocks were further apart than they may be
+	watched func() error // judges what the protocol has logged; nil: nobody does
+	apart   bool         // clocks were further apart than they may be
 }
 
 // New returns a world in which nothing has happened yet.
@@ -151,6 +155,10 @@ func New(subject Subject, sc Scenario) (*World, error) {
 		Versions: Versions{}, Refused: map[protocol.ID]string{},
 		Appended: map[store.Key][]int{}, relaxed: map[history.TxnID]bool{},
 		stale: map[history.TxnID]*staleRead{}, told: map[store.Key][]toldWrite{},
+	}
+	if subject.Watched != nil {
+		subject.Protocol, w.watched = subject.Watched()
+		w.Subject = subject
 	}
 	for i := range w.Layout.Sites {
 		w.MoreCoordinators(&w.Layout.Sites[i])

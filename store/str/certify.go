@@ -89,8 +89,14 @@ func (s *server) onCertify(env *protocol.Env[store.Message], from protocol.ID, m
 	if !slices.Contains(s.cfg.Layout.Sites[s.place.Site].Coordinators, from) || !s.mine(m.Keys) || m.At < 0 {
 		return
 	}
-	if clock.Stamp(env.Now+s.cfg.MaxAhead) < m.At {
+	member, _ := s.group.Standing()
+	switch {
+	case clock.Stamp(env.Now+s.cfg.MaxAhead) < m.At:
 		out.Reason = store.Ahead
+	case !member || slices.Contains(s.state.books.deaf, s.cfg.ID):
+		out.Reason = store.Fenced // nobody waits for its word
+	}
+	if out.Reason != store.NoReason {
 		env.Send(from, out)
 		return
 	}

@@ -32,6 +32,7 @@ type opened struct {
 	kit.Opened
 	at   uint64        // its snapshot; 0: it is not known
 	get  bool          // it is a Get
+	got  *store.Held   // of a Get: what it has read, and is not known to be final yet
 	then *store.Submit // is sent once it has begun; nil: nothing
 }
 
@@ -98,7 +99,9 @@ func (c *client) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 		if m.Version.Time < maxSeen {
 			c.seen = max(c.seen, m.Version.Time)
 		}
-		c.NearestCalls.Receive(env, from, m)
+		if !c.onGot(env, m) {
+			c.NearestCalls.Receive(env, from, m)
+		}
 	case store.Busy:
 		if c.begun.Of(m.ID) != nil {
 			c.begun.Close(env, m.ID)
@@ -255,7 +258,7 @@ func (c *client) beat(env *protocol.Env[store.Message], id store.TxnID, o *opene
 			c.begun.Abandon(env, id)
 			return
 		}
-		c.begun.Tell(env, id, s.Ask)
+		c.ask(env, id, o, s)
 	}
 	if waits {
 		env.After(c.cfg.RoundTrip, kit.BeatTimer{ID: id})
@@ -265,6 +268,30 @@ func (c *client) beat(env *protocol.Env[store.Message], id store.TxnID, o *opene
 	here.At = o.at
 	c.begun.Tell(env, id, here)
 	env.After(beatTrips*c.cfg.RoundTrip, kit.BeatTimer{ID: id})
+}
+
+// ask asks for what a step reads or, of a Get that has read, whether that is final.
+func (c *client) ask(env *protocol.Env[store.Message], id store.TxnID, o *opened, s *kit.Step) {
+	if o.got == nil {
+		c.begun.Tell(env, id, s.Ask)
+		return
+	}
+	read := store.Read{Key: s.Ask.Reads[0], Version: o.got.Value.Version}
+	c.begun.Tell(env, id, store.CommitRequest{Txn: store.Txn{ID: id, Reads: []store.Read{read}}})
+}
+
+// onGot answers a Get whose transaction has ended; false: it is none.
+func (c *client) onGot(env *protocol.Env[store.Message], m store.Decided) bool {
+	o := c.begun.Of(m.ID)
+	if o == nil || o.got == nil {
+		return false
+	}
+	if v := *o.got; m.Verdict == store.Committed && !v.Large {
+		o.Steps[0].Answered = true
+		env.Send(protocol.App, store.Got{Ref: o.Ref, OK: true, Value: v.Value, Site: int(v.Site)})
+	}
+	c.begun.Close(env, m.ID)
+	return true
 }
 
 // onReply takes what a step has read.
@@ -288,15 +315,16 @@ func (c *client) onReply(env *protocol.Env[store.Message], m store.DeclareReply)
 		c.begun.Abandon(env, m.ID)
 		return
 	}
-	s.Answered, o.at = true, m.At
 	c.seen = max(c.seen, m.At)
+	if o.at = m.At; o.get {
+		o.got, s.Tries = &m.Values[0], 0
+		c.ask(env, m.ID, o, s)
+		return
+	}
+	s.Answered = true
 	switch {
 	case o.then != nil:
 		c.commit(env, m.ID, o, *o.then)
-	case o.get:
-		v := m.Values[0]
-		c.begun.Abandon(env, m.ID)
-		env.Send(protocol.App, store.Got{Ref: o.Ref, OK: !v.Large, Value: v.Value, Site: int(v.Site)})
 	default:
 		env.Send(protocol.App, store.Declared{Ref: s.Ref, OK: true, Values: m.Values, At: m.At})
 	}

@@ -22,6 +22,7 @@ type certification struct {
 	lacks  map[uint32]bool // shards whose server at the site has not certified it
 	asked  int             // how often these servers were asked
 	waited bool            // one has said that it waits for others since
+	apart  bool            // one was silent, so it is not known here what it has served
 	sure   []sureWord
 	local  clock.Stamp // [STR: LC]
 	bound  clock.Stamp // what it has written is not read in later snapshots before it is final
@@ -54,6 +55,10 @@ func (c *coordinator) certify(env *protocol.Env[store.Message], t *txn) {
 	t.stage = running
 	over := map[store.TxnID]*txn{}
 	for _, w := range t.writes {
+		if c.table.written(w.Key) > t.at {
+			c.abort(env, t, store.StaleWrite)
+			return
+		}
 		e := c.table.of(w.Key)
 		if x := e.certifying; x != nil && x != t {
 			if x.at >= t.at {
@@ -77,6 +82,7 @@ func (c *coordinator) certify(env *protocol.Env[store.Message], t *txn) {
 	}
 	for _, x := range over { //pure:ok a set is added to
 		c.depend(t, x) // (S8)
+		c.saw(event{what: writesOver, t: t, on: x})
 	}
 	t.stage = certifying
 	for _, w := range t.writes {
@@ -167,6 +173,10 @@ func (c *coordinator) onCertified(env *protocol.Env[store.Message], from protoco
 	}
 	switch {
 	case t.stage != certifying || !t.lacks[m.Shard]:
+	case m.Reason == store.Fenced: // it is no reader, so the site is one without a copy
+		delete(t.lacks, m.Shard)
+		t.apart = true
+		c.maybeLocal(env, t)
 	case m.Reason != store.NoReason:
 		c.abort(env, t, m.Reason)
 	case m.Stamp == 0:
@@ -183,6 +193,7 @@ func (c *coordinator) onCertified(env *protocol.Env[store.Message], from protoco
 func (c *coordinator) certifyAgain(env *protocol.Env[store.Message], t *txn) {
 	if t.asked > 1 && !t.waited {
 		clear(t.lacks)
+		t.apart = true
 		c.maybeLocal(env, t)
 		return
 	}
@@ -196,17 +207,21 @@ func (c *coordinator) maybeLocal(env *protocol.Env[store.Message], t *txn) {
 	if t.stage != certifying || len(t.lacks) > 0 {
 		return
 	}
-	t.local = t.at + 1
+	t.local, t.bound = t.at+1, c.boundOf(t.at)
 	for _, w := range t.sure {
 		t.local = max(t.local, w.Stamp)
 	}
 	for _, x := range t.on { //pure:ok the latest of all
 		t.local = max(t.local, x.local+1)
+		t.bound = min(t.bound, x.bound)
 	}
 	for _, w := range t.writes {
 		t.local = max(t.local, c.table.above(w.Key)+1)
 	}
-	t.stage, t.bound, t.asked = locally, c.boundOf(t.at), 0
+	if t.apart {
+		t.local = max(t.local, c.begun+1)
+	}
+	t.stage, t.asked = locally, 0
 	if len(t.sure) < len(t.shards) {
 		t.unsafe[t.id] = t.at
 	}
@@ -219,6 +234,7 @@ func (c *coordinator) maybeLocal(env *protocol.Env[store.Message], t *txn) {
 		}
 		e.local = slices.Insert(e.local, i, t)
 	}
+	c.saw(event{what: isLocal, t: t})
 	c.readAnew(env, t)
 	c.certifyEverywhere(env, t)
 	c.wake(env, t.writes)
@@ -263,7 +279,22 @@ func (c *coordinator) onWord(env *protocol.Env[store.Message], from protocol.ID,
 	}
 	if t := c.txns[m.ID]; t != nil && t.stage == locally && t.words[m.Shard] != nil {
 		t.words[m.Shard].add(from, m)
+		if id, ok := c.local(m.Shard); ok && !slices.Contains(m.Readers, id) {
+			c.isUnsafe(t)
+		}
 		c.maybeFinal(env, t)
+	}
+}
+
+// isUnsafe takes note that a transaction may be overtaken by one of which the site does not hear
+// before it is final.
+func (c *coordinator) isUnsafe(t *txn) {
+	if _, known := t.unsafe[t.id]; known {
+		return
+	}
+	t.unsafe[t.id] = t.at
+	for _, d := range c.readers(t) {
+		d.unsafe[t.id] = t.at
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/foresay/foresay/clock"
 	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
@@ -32,6 +33,7 @@ type coordinator struct {
 	pings  int // how often they were
 	rescue map[store.TxnID]*rescue
 	past   past
+	begun  clock.Stamp // the latest snapshot that it has given
 }
 
 type (

@@ -38,6 +38,7 @@ func (c *coordinator) maybeFinal(env *protocol.Env[store.Message], t *txn) {
 	}
 	if !certain {
 		t.agreed = true
+		c.saw(event{what: isAgreed, t: t})
 		c.decideAt(env, t, t.shards[0], decide{ID: t.id, Commit: true, At: at, Read: t.read})
 		return
 	}
@@ -68,7 +69,12 @@ func (c *coordinator) carryOut(env *protocol.Env[store.Message], t *txn, have []
 // aborted; the others do not wait for it any longer [STR Alg. 1 l. 39].
 func (c *coordinator) commit(env *protocol.Env[store.Message], t *txn, at clock.Stamp) {
 	t.stage, t.final = over, at
+	c.saw(event{what: isFinal, t: t})
 	c.leaveTable(t)
+	for _, w := range t.writes {
+		e := c.table.of(w.Key)
+		e.final = max(e.final, at)
+	}
 	by := slices.SortedFunc(maps.Values(t.by), func(a, b *txn) int { return a.id.Compare(b.id) })
 	for _, d := range by {
 		if d.at < at {
@@ -136,6 +142,7 @@ func (c *coordinator) abort(env *protocol.Env[store.Message], t *txn, why store.
 	}
 	was := t.stage
 	t.stage, t.reason = over, why
+	c.saw(event{what: isAborted, t: t})
 	c.leaveTable(t)
 	for _, d := range slices.SortedFunc(maps.Values(t.by), func(a, b *txn) int { return a.id.Compare(b.id) }) {
 		c.abort(env, d, store.StaleRead)
@@ -193,6 +200,7 @@ func (c *coordinator) adopt(env *protocol.Env[store.Message], t *txn, shard uint
 	switch {
 	case r.State == committed && t.stage == over: // those that depended on it are aborted in vain
 		t.final = r.At
+		c.saw(event{what: isFinal, t: t})
 		c.tell(env, t, store.Decided{ID: t.id, Verdict: store.Committed,
 			Version: store.Version{Time: uint64(r.At), Client: t.id.Client}})
 	case r.State == committed:

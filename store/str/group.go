@@ -32,6 +32,7 @@ type group struct {
 
 	remembers uint64
 	applied   func(store.Key, store.Value) // nil: nobody
+	seen      func(event)                  // likewise
 }
 
 func newGroup(applied func(store.Key, store.Value), remembers uint64) *group {
@@ -180,6 +181,9 @@ func (g *group) decide(state raft.State, m decide) result {
 	r := result{State: aborted, Reason: m.Reason}
 	if m.Commit {
 		r = result{State: committed, At: m.At}
+		if g.seen != nil {
+			g.seen(event{what: wasCarriedOut, id: m.ID, commit: m.At, writes: h.part.Writes})
+		}
 	}
 	if m.Commit && m.Anchor {
 		state.Put(store.TxnKey(toldPrefix, m.ID), endedLayout.Encode(r))

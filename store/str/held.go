@@ -176,6 +176,7 @@ func (s *server) isLogged(env *protocol.Env[store.Message], at raft.Position, p 
 	}
 	s.become(h, p)
 	h.at = at
+	h.blind = h.blind || !slices.Contains(p.Readers, s.cfg.ID)
 	if h.stage == tentative {
 		h.stage = inLog
 	}
@@ -242,6 +243,7 @@ func (s *server) wasPrepared(env *protocol.Env[store.Message], at raft.Position,
 	said := h.stage != tentative && h.at == o.at
 	s.become(h, o.part)
 	h.at, h.stage = o.at, agreed
+	h.blind = h.blind || !slices.Contains(o.part.Readers, s.cfg.ID)
 	s.touch(h)
 	if !said {
 		s.displace(env, h)

@@ -12,12 +12,13 @@ type variant struct {
 	name string
 	// speculates says that transactions read, and are certified on top of, what is committed locally.
 	speculates bool
-	// physical says that commits are above the clocks of all replicas, and reads wait until a replica's
-	// clock has reached their snapshot, as in ClockSI [STR §6.1]. Else they are above the latest
-	// reads of their keys [STR §6.3].
+	// physical says that commits are above the clocks of all replicas, and reads wait until a
+	// replica's clock has reached their snapshot, as in ClockSI [STR §6.1]. Else they are above the
+	// latest reads of their keys [STR §6.3].
 	physical   bool
-	logEntries int    // that a group keeps in its log; 0: as package smr has it
-	ends       uint64 // that a shard remembers; 0: remembered
+	logEntries int         // that a group keeps in its log; 0: as package smr has it
+	ends       uint64      // that a shard remembers; 0: remembered
+	seen       func(event) // is told what happens; nil: nobody
 }
 
 func (v variant) remembers() uint64 {
@@ -62,7 +63,7 @@ func protocolOf(v variant) store.Protocol {
 	p.Variant = func(name string) store.Protocol {
 		for _, m := range modes() {
 			if m.name == name {
-				m.logEntries, m.ends = v.logEntries, v.ends
+				m.logEntries, m.ends, m.seen = v.logEntries, v.ends, v.seen
 				return protocolOf(m)
 			}
 		}

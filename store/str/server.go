@@ -90,6 +90,7 @@ func newServer(cfg store.Config, mode variant) (*server, error) {
 		proposed: map[store.TxnID]bool{}, fenced: map[store.TxnID]bool{},
 		admitted: map[protocol.ID]bool{}, opened: map[store.TxnID]time.Duration{},
 		state: newGroup(cfg.Applied, mode.remembers())}
+	s.state.seen = mode.seen
 	s.group, err = kit.NewMember(cfg, p, kit.MemberConfig{
 		Machine: s.state, Prefix: groupPrefix, LogEntries: mode.logEntries,
 		Message: func(g kit.Grouped) store.Message { return grouped{g, uint32(p.Index)} },

@@ -26,6 +26,9 @@ type entry struct {
 	queue      []*txn // that wait for that to end, or for local ones to be final
 	// read is the latest snapshot in which the key was read here; of a key without a copy at the site.
 	read clock.Stamp
+	// final is when a transaction of the coordinator's has written the key last, as of its commit: a
+	// site without a copy has nobody else who knows (S3).
+	final clock.Stamp
 }
 
 // maxEntries is how many keys a table has at most that nobody writes at present.
@@ -102,7 +105,7 @@ func (t *table) tidy() {
 	}
 	for _, e := range t.keys { //pure:ok they are sorted
 		if idle(e) {
-			times = append(times, e.read)
+			times = append(times, max(e.read, e.final))
 		}
 	}
 	if len(times) == 0 {
@@ -110,5 +113,14 @@ func (t *table) tidy() {
 	}
 	slices.Sort(times)
 	t.forgotten = max(t.forgotten, times[len(times)/2])
-	maps.DeleteFunc(t.keys, func(_ store.Key, e *entry) bool { return idle(e) && e.read <= t.forgotten })
+	maps.DeleteFunc(t.keys, func(_ store.Key, e *entry) bool { return idle(e) && max(e.read, e.final) <= t.forgotten })
+}
+
+// written returns a timestamp at or below which a snapshot may lack what a transaction of the
+// coordinator's has written under a key.
+func (t *table) written(key store.Key) clock.Stamp {
+	if e := t.keys[key]; e != nil {
+		return max(e.final, t.forgotten)
+	}
+	return t.forgotten
 }

@@ -110,7 +110,8 @@ func (c *coordinator) onDeclare(env *protocol.Env[store.Message], from protocol.
 func (c *coordinator) begin(env *protocol.Env[store.Message], id store.TxnID, client protocol.ID, notBefore clock.Stamp) *txn {
 	t := &txn{id: id, client: client, at: max(clock.Stamp(env.Now), notBefore, 1), heard: env.Now, steps: map[uint32]*step{},
 		on: map[store.TxnID]*txn{}, by: map[store.TxnID]*txn{}, unsafe: map[store.TxnID]clock.Stamp{}}
-	c.txns[id] = t
+	c.txns[id], c.begun = t, max(c.begun, t.at)
+	c.saw(event{what: hasBegun, t: t})
 	env.After(lookTrips*c.cfg.RoundTrip, txnTimer{id})
 	c.table.tidy()
 	return t
@@ -126,9 +127,6 @@ func (c *coordinator) read(env *protocol.Env[store.Message], r *reading) {
 			c.took(env, r)
 			return
 		}
-	}
-	if _, ok := c.local(uint32(c.cfg.Layout.ShardOf(r.key))); !ok {
-		c.table.readAt(r.key, r.t.at) // (S4)
 	}
 	if r.ref == 0 {
 		c.last++
@@ -161,6 +159,9 @@ func (c *coordinator) askFor(env *protocol.Env[store.Message], r *reading) {
 	slices.SortStableFunc(sites, func(a, b int) int { return int(c.distance(a) - c.distance(b)) })
 	nearest := sites[r.tries%len(sites)]
 	r.to, r.asked = c.cfg.Layout.Sites[nearest].Shards[shard], env.Now
+	if nearest != c.place.Site {
+		c.table.readAt(r.key, r.t.at) // (S4)
+	}
 	for _, site := range sites {
 		if site == nearest || r.tries == 0 && c.distance(nearest) == far {
 			env.Send(c.cfg.Layout.Sites[site].Shards[shard],
@@ -234,6 +235,7 @@ func (c *coordinator) took(env *protocol.Env[store.Message], r *reading) {
 	t := r.t
 	if r.by != nil {
 		c.depend(t, r.by)
+		c.saw(event{what: readsFrom, t: t, on: r.by})
 		for id, at := range r.by.unsafe { //pure:ok a map is copied
 			t.unsafe[id] = at
 		}
@@ -268,7 +270,9 @@ func (c *coordinator) deliver(env *protocol.Env[store.Message], t *txn) {
 			site = c.places[r.to].Site
 		}
 		r.step.values[r.i] = store.Held{Value: r.value, Site: uint32(site)}
-		if r.step.left--; r.step.left == 0 {
+		r.step.left--
+		c.saw(event{what: isDelivered, t: t, read: r})
+		if r.step.left == 0 {
 			for n, s := range t.steps { //pure:ok it is the one that is equal
 				if s == r.step {
 					c.reply(env, t, n, s)
@@ -353,6 +357,7 @@ func (c *coordinator) dropReads(env *protocol.Env[store.Message], t *txn) {
 // maybeEndRead commits a transaction that only reads once all is final that it has read.
 func (c *coordinator) maybeEndRead(env *protocol.Env[store.Message], t *txn) {
 	if t.stage == running && t.commits && len(t.writes)+len(t.on)+len(t.blocked) == 0 {
+		c.saw(event{what: isFinal, t: t})
 		c.tell(env, t, store.Decided{ID: t.id, Verdict: store.Committed})
 		c.end(env, t)
 	}
@@ -363,6 +368,9 @@ func (c *coordinator) end(env *protocol.Env[store.Message], t *txn) {
 	c.dropReads(env, t)
 	for _, on := range t.on { //pure:ok each is another one's
 		delete(on.by, t.id)
+	}
+	if t.stage == running && t.decided == nil {
+		c.saw(event{what: isAborted, t: t})
 	}
 	t.stage = over
 	delete(c.txns, t.id)
