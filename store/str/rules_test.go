@@ -240,6 +240,10 @@ func TestBeginsAnew(t *testing.T) {
 		}
 	}
 	c.begins(7, a)
+	c.Receive(c.env, 207, store.DeclareRequest{ID: txnID(7), Reads: []store.Key{a}, Step: 2, At: 6})
+	if len(c.txns[txnID(7)].steps) != 1 {
+		t.Error("it goes on as of another snapshot")
+	}
 	txn := store.Txn{ID: txnID(7), Reads: []store.Read{{Key: a, Version: store.Version{Time: 3, Client: 3}}},
 		Writes: []store.Write{{Key: a}}}
 	c.Receive(c.env, 207, store.CommitRequest{Txn: txn})
@@ -414,5 +418,59 @@ func TestDroppedReader(t *testing.T) {
 	}
 	if _, ok := w.rescueStamp(nil); ok {
 		t.Error("who does not know what its coordinator has finishes it")
+	}
+}
+
+// TestClientNotices has a client give up a transaction that goes on as of another snapshot.
+func TestClientNotices(t *testing.T) {
+	a := newAlone(t)
+	c, err := newClient(store.Config{ID: 200, Layout: a.l, RoundTrip: 100 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Start(a.env, nil)
+	k, l := a.key(0, "k"), a.key(0, "l")
+	c.take(a.env, store.Declare{Ref: 1, Reads: []store.Key{k}})
+	asked := only[store.DeclareRequest](a.said())
+	if len(asked) != 1 || asked[0].At != 0 {
+		t.Fatalf("it begins so: %+v", asked)
+	}
+	id := asked[0].ID
+	c.Receive(a.env, 10, store.DeclareReply{ID: id, Step: 1, At: 50, Values: make([]store.Held, 1)})
+	c.take(a.env, store.Declare{Ref: 2, Begun: 1, Reads: []store.Key{l}})
+	if asked := only[store.DeclareRequest](a.said()); len(asked) != 1 || asked[0].At != 50 || asked[0].Step != 2 {
+		t.Errorf("it goes on so: %+v", asked)
+	}
+	c.Receive(a.env, 10, store.DeclareReply{ID: id, Step: 2, At: 60, Values: make([]store.Held, 1)})
+	said := a.said()
+	got := only[store.Declared](said)
+	if len(got) != 1 || got[0].OK || len(only[store.AbandonRequest](said)) != 1 {
+		t.Errorf("as of another snapshot: %+v", said)
+	}
+}
+
+// TestStackedEnds has a leader propose what is certified on top of another one before the end of
+// that, or behind it, and not between its proposal and what that does.
+func TestStackedEnds(t *testing.T) {
+	s := newSoloServer(t)
+	a := s.key(0, "a")
+	s.isLogged(s.env, raft.Position{Index: 1, Term: 1}, s.part(2000, a))
+	second := wanted{id: txnID(9000), at: 9000, keys: []store.Key{a}, over: []store.TxnID{txnID(2000)}, log: true}
+	if why, waits := s.judge(s.env, second); why != store.NoReason || waits {
+		t.Errorf("on top of what is in the log: %v, waits: %v", why, waits)
+	}
+	s.proposed[txnID(2000)] = true
+	if why, waits := s.judge(s.env, second); why != store.NoReason || !waits {
+		t.Errorf("the other one's end is proposed: %v, waits: %v", why, waits)
+	}
+}
+
+// TestAdmittedReaders has a leader count on who is admitted by an entry before its own.
+func TestAdmittedReaders(t *testing.T) {
+	s := newSoloServer(t)
+	s.state.books.deaf = []protocol.ID{21, 31}
+	s.admitted[21] = true
+	if got := s.readers([]protocol.ID{11, 21, 31}); !slices.Equal(got, []protocol.ID{11, 21}) {
+		t.Errorf("%v serve reads", got)
 	}
 }

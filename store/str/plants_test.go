@@ -1,0 +1,284 @@
+package str
+
+import (
+	"testing"
+
+	"github.com/foresay/foresay/internal/plant"
+	"github.com/foresay/foresay/store/storetest"
+)
+
+// stampPlants have commits come too early, or too late.
+func stampPlants() []plant.Bug {
+	return []plant.Bug{
+		{
+			Name: "a stamp does not count reads (S5)", Test: "TestSeedsNotice/1",
+			Old: "\t\tabove = max(above, s.reads.Above(w.Key))\n",
+			New: "\t\tif !MUTANT {\n\t\t\tabove = max(above, s.reads.Above(w.Key))\n\t\t}\n",
+		},
+		{
+			Name: "what was read of a transaction is not noted with its outcome (S5)", Test: "TestSeedsNotice/40",
+			Old: "\ts.noted = max(s.noted, m.Read)\n\th := s.held[m.ID]\n",
+			New: "\tif !MUTANT {\n\t\ts.noted = max(s.noted, m.Read)\n\t}\n\th := s.held[m.ID]\n",
+			Also: []plant.Edit{{
+				Old: "\t\ts.noted = max(s.noted, m.Read)\n\t\ts.isOver(",
+				New: "\t\tif !MUTANT {\n\t\t\ts.noted = max(s.noted, m.Read)\n\t\t}\n\t\ts.isOver(",
+			}, {
+				Old: "\t\ts.noted = max(s.noted, m.Read)\n\t}\n}\n\n// isLogged",
+				New: "\t\tif !MUTANT {\n\t\t\ts.noted = max(s.noted, m.Read)\n\t\t}\n\t}\n}\n\n// isLogged",
+			}},
+		},
+		{
+			Name: "a local commit is not above what was read from another one", Test: "TestSeedsNotice/162",
+			Old: "\t\t\tabove = max(above, x.read)\n",
+			New: "\t\t\tif !MUTANT {\n\t\t\t\tabove = max(above, x.read)\n\t\t\t}\n",
+		},
+		{
+			Name: "reads of what the site has no copy of are not noted (S4)", Test: "TestReadsElsewhereAreNoted",
+			Old: "\t\tc.table.readAt(r.key, r.t.at) // (S4)\n",
+			New: "\t\tif !MUTANT {\n\t\t\tc.table.readAt(r.key, r.t.at)\n\t\t}\n",
+		},
+		{
+			Name: "what is certified without a server of the site may be in a snapshot that lacks it",
+			Test: "TestSeedsNotice/182",
+			Old:  "\tif t.apart {\n", New: "\tif t.apart && !MUTANT {\n",
+		},
+		{
+			Name: "nobody remembers what was read before a restart (S22)", Test: "TestSeedsNotice/252",
+			Old: "\tif start {\n\t\ts.noted =", New: "\tif start && !MUTANT {\n\t\ts.noted =",
+		},
+		{
+			Name: "a reader is dropped and the floor is where it was (S19)", Test: "TestSeedsNotice/69",
+			Old: "\t\tb.floor = max(b.floor, g.values.Ceiling(state))\n",
+			New: "\t\tif !MUTANT {\n\t\t\tb.floor = max(b.floor, g.values.Ceiling(state))\n\t\t}\n",
+		},
+		{
+			Name: "a reader that is silent is done without, as if it had said something (S6)", Test: "TestSameTimestamp",
+			Old: "\t\tcase slices.Contains(w.leader.Serving, id):\n",
+			New: "\t\tcase slices.Contains(w.leader.Serving, id) && !MUTANT:\n",
+		},
+		{
+			Name: "a commit is as early as its local one", Test: "TestSeedsNotice/1",
+			Old: "\t\tat, certain = max(at, stamp), certain && sure\n",
+			New: "\t\tif !MUTANT {\n\t\t\tat = max(at, stamp)\n\t\t}\n\t\tcertain = certain && sure\n",
+		},
+		{
+			Name: "a server's clock does not count for commits", Test: "TestClocks",
+			Old: "\tif s.mode.physical {\n\t\tabove", New: "\tif s.mode.physical && !MUTANT {\n\t\tabove",
+		},
+	}
+}
+
+// readPlants have snapshots show what they must not.
+func readPlants() []plant.Bug {
+	return []plant.Bug{
+		{
+			Name: "who serves again knows what is on its way", Test: "TestServesAgain",
+			Old: "\t\t\th.blind = true\n", New: "\t\t\th.blind = !MUTANT\n",
+		},
+		{
+			Name: "a word to a coordinator is not on disk (S20)", Test: "TestSeedsNotice/718",
+			Old: "\t\ts.putOwn(env, h) // whoever", New: "\t\tif !MUTANT {\n\t\t\ts.putOwn(env, h)\n\t\t} // whoever",
+		},
+		{
+			Name: "who reads what is local does not depend on it", Test: "TestSeedsNotice/1",
+			Old: "\t\tc.depend(t, r.by)\n", New: "\t\tif !MUTANT {\n\t\t\tc.depend(t, r.by)\n\t\t}\n",
+		},
+		{
+			Name: "who depends on a later commit goes on (S8)", Test: "TestSeedsNotice/1",
+			Old: "\t\tif d.at < at {\n", New: "\t\tif d.at < at && !MUTANT {\n",
+		},
+		{
+			Name: "who depends on what is aborted goes on", Test: "TestSeedsNotice/10",
+			Old: "\t\tc.abort(env, d, store.StaleRead)\n\t}\n\tfor _, on",
+			New: "\t\tif MUTANT {\n\t\t\tdelete(d.on, t.id)\n" +
+				"\t\t\tcontinue\n\t\t}\n\t\tc.abort(env, d, store.StaleRead)\n\t}\n\tfor _, on",
+		},
+		{
+			Name: "who reads by way of another one does not hear of commits (S3)", Test: "TestConflictAcrossReads",
+			Old: "\t\t\t\tseen[id] = d\n\t\t\t\twalk(d)\n",
+			New: "\t\t\t\tseen[id] = d\n\t\t\t\tif !MUTANT {\n\t\t\t\t\twalk(d)\n\t\t\t\t}\n",
+		},
+		{
+			Name: "a commit without a reader is below what that has served (S19)", Test: "TestDroppedReader",
+			Old: "\t\t\tcertain, at = false, max(at, w.leader.Floor+1)\n",
+			New: "\t\t\tif certain = false; !MUTANT {\n\t\t\t\tat = max(at, w.leader.Floor+1)\n\t\t\t}\n",
+		},
+		{
+			Name: "stacked writes are no dependency (S8)", Test: "TestStackedWrites",
+			Old: "\t\tc.depend(t, x) // (S8)\n",
+			New: "\t\tif MUTANT {\n\t\t\tcontinue\n\t\t}\n\t\tc.depend(t, x) // (S8)\n",
+		},
+		{
+			Name: "what is read may be unsafe, and what reads it is not (S3)", Test: "TestConflictAcrossReads",
+			Old: "\t\t\tt.unsafe[id] = at\n", New: "\t\t\tif !MUTANT {\n\t\t\t\tt.unsafe[id] = at\n\t\t\t}\n",
+		},
+		{
+			Name: "what was read had seen a late commit, and who reads it has not (S3)", Test: "TestConflictAcrossReads",
+			Old: "\t\tt.latest = max(t.latest, r.by.latest)\n",
+			New: "\t\tif !MUTANT {\n\t\t\tt.latest = max(t.latest, r.by.latest)\n\t\t}\n",
+		},
+		{
+			Name: "reads are handed out whatever may have been overtaken (S2)", Test: "TestConflictAcrossReads",
+			Old: "\t\tif at < t.latest {\n", New: "\t\tif at < t.latest && !MUTANT {\n",
+		},
+		{
+			Name: "what depends on a local commit is read for longer", Test: "TestBoundOfDependents",
+			Old: "\t\tt.bound = min(t.bound, x.bound)\n",
+			New: "\t\tif !MUTANT {\n\t\t\tt.bound = min(t.bound, x.bound)\n\t\t}\n",
+		},
+		{
+			Name: "reads that are on their way do not see a new local commit", Test: "TestSeedsNotice/19",
+			Old: "\tc.readAnew(env, t)\n", New: "\tif !MUTANT {\n\t\tc.readAnew(env, t)\n\t}\n",
+		},
+		{
+			Name: "reads do not wait for what is prepared (S9)", Test: "TestReadsWait",
+			Old: "\t\tcase h.shownFrom() <= m.At:\n", New: "\t\tcase h.shownFrom() <= m.At && !MUTANT:\n",
+		},
+		{
+			Name: "who waited gets what it waited for (S9)", Test: "TestReadsWait",
+			Old: "\t\tcase h.over != nil && (!h.over.Commit || h.over.At > m.At),",
+			New: "\t\tcase h.over != nil && (!h.over.Commit || h.over.At > m.At && !MUTANT),",
+		},
+		{
+			Name: "a snapshot is below what its session has seen (S12)", Test: "TestSessionSnapshots",
+			Old: "\tc.txns[id], c.begun = t, max(",
+			New: "\tif MUTANT {\n\t\tt.at = max(clock.Stamp(env.Now), 1)\n\t}\n\tc.txns[id], c.begun = t, max(",
+		},
+	}
+}
+
+// certifyPlants have transactions certified that must not be.
+func certifyPlants() []plant.Bug {
+	return []plant.Bug{
+		{
+			Name: "the leader certifies without looking at versions", Test: "TestSeedsNotice/2",
+			Old: "\t\tif clock.Stamp(s.state.values.Newest(state, key).Version.Time) > t.at {\n",
+			New: "\t\tif clock.Stamp(s.state.values.Newest(state, key).Version.Time) > t.at && !MUTANT {\n",
+			Also: []plant.Edit{{
+				Old: "\t\tif clock.Stamp(g.values.Newest(state, w.Key).Version.Time) > p.At {\n",
+				New: "\t\tif clock.Stamp(g.values.Newest(state, w.Key).Version.Time) > p.At && !MUTANT {\n",
+			}},
+		},
+		{
+			Name: "the horizon that was proposed does not count (S24)", Test: "TestSeedsNotice/522",
+			Old: " || t.log && t.at < s.horizon {", New: " || t.log && t.at < s.horizon && !MUTANT {",
+			Also: []plant.Edit{{
+				Old: "\tif p.At < g.values.Horizon(state) {\n", New: "\tif p.At < g.values.Horizon(state) && !MUTANT {\n",
+			}},
+		},
+		{
+			Name: "what was displaced may still be read (S10)", Test: "TestDisplaced",
+			Old: "\tif h.stage == tentative || len(h.before) > 0 {\n",
+			New: "\tif h.stage == tentative || len(h.before) > 0 && !MUTANT {\n",
+			Also: []plant.Edit{{
+				Old: "\tif len(h.before) == 0 {\n\t\ts.sayTo", New: "\tif len(h.before) == 0 || MUTANT {\n\t\ts.sayTo",
+			}},
+		},
+		{
+			Name: "the certified gives way to nobody (S10)", Test: "TestSeedsNotice/31",
+			Old: "\t\t\tif o.stage != tentative || o == h ||",
+			New: "\t\t\tif o.stage != tentative || MUTANT || o == h ||",
+		},
+		{
+			Name: "the longest wait is for whoever began last (S7)", Test: "TestWaitsGoToSmallerSnapshots",
+			Old: "\tcase h.shownFrom() > t.at:\n", New: "\tcase h.shownFrom() > t.at && !MUTANT:\n",
+		},
+		{
+			Name: "a transaction commits before what it depends on", Test: "TestSeedsNotice/1",
+			Old: "t.stage != locally || t.agreed || len(t.on) > 0 {",
+			New: "t.stage != locally || t.agreed || len(t.on) > 0 && !MUTANT {",
+		},
+		{
+			Name: "who begins anew stands on what it had read", Test: "TestBeginsAnew",
+			Old: "t.stage == running && !t.gave(m.Txn.Reads) {",
+			New: "t.stage == running && !t.gave(m.Txn.Reads) && !MUTANT {",
+		},
+		{
+			Name: "a client goes on as of another snapshot", Test: "TestClientNotices",
+			Old: "\tif o.at != 0 && m.At != o.at {", New: "\tif o.at != 0 && m.At != o.at && !MUTANT {",
+		},
+		{
+			Name: "a coordinator goes on as of another snapshot", Test: "TestBeginsAnew",
+			Old: "m.At > 0 && clock.Stamp(m.At) != t.at {", New: "m.At > 0 && clock.Stamp(m.At) != t.at && !MUTANT {",
+		},
+		{
+			Name: "a transaction begins by its second step", Test: "TestBeginsAnew",
+			Old: "\t\tcase m.Step != 1 || m.At != 0 ||", New: "\t\tcase (m.Step != 1 || m.At != 0) && !MUTANT ||",
+		},
+		{
+			Name: "who is admitted in the log need not say anything", Test: "TestAdmittedReaders",
+			Old: "slices.Contains(s.state.books.deaf, id) && !s.admitted[id]",
+			New: "slices.Contains(s.state.books.deaf, id) && (!s.admitted[id] || MUTANT)",
+		},
+		{
+			Name: "one that leaves is admitted again", Test: "TestSeedsNotice/4",
+			Old: "\tcase m.Serves && !m.Leaves && ", New: "\tcase m.Serves && !m.Leaves && !MUTANT && ",
+		},
+		{
+			Name: "an end may come between two that are stacked", Test: "TestStackedEnds",
+			Old: "t.log && (h.stage == tentative || s.proposed[h.part.ID])",
+			New: "t.log && (h.stage == tentative || s.proposed[h.part.ID]) && !MUTANT",
+		},
+		{
+			Name: "an end that others do not know yet counts", Test: "TestSeedsNotice/11",
+			Old: "t.log && !over && !s.proposed[h.part.ID]", New: "t.log && !over && !s.proposed[h.part.ID] && !MUTANT",
+		},
+		{
+			Name: "one that was refused is prepared behind that", Test: "TestSeedsNotice/46",
+			Old: "!settled || s.fenced[p.ID] || s.proposed[p.ID]:",
+			New: "!settled || (s.fenced[p.ID] || s.proposed[p.ID]) && !MUTANT:",
+		},
+		{
+			Name: "a member that does not count serves reads", Test: "TestSeedsNotice/10",
+			Old: "\tcase !member || slices.Contains(s.state.books.deaf, s.cfg.ID):\n",
+			New: "\tcase !member || slices.Contains(s.state.books.deaf, s.cfg.ID) && !MUTANT:\n",
+		},
+		{
+			Name: "who finishes it does not count what its site has said (S20)", Test: "TestSameTimestamp",
+			Old: "\t\t\tat = max(at, sure[i].Stamp)\n",
+			New: "\t\t\tif !MUTANT {\n\t\t\t\tat = max(at, sure[i].Stamp)\n\t\t\t}\n",
+		},
+		{
+			Name: "who finishes it does not look at what it depends on", Test: "TestSeedsNotice/26",
+			Old: "\tfor _, on := range r.part.On {\n\t\tswitch",
+			New: "\tfor _, on := range r.part.On {\n\t\tif MUTANT {\n\t\t\tbreak\n\t\t}\n\t\tswitch",
+		},
+		{
+			Name: "nobody finishes what a coordinator has left", Test: "TestSeedsNotice/6",
+			Old: "\t\t\tenv.Send(s.cfg.Layout.Coordinator(s.place.Site, id), orphan",
+			New: "\t\t\tif MUTANT {\n\t\t\t\tcontinue\n\t\t\t}\n" +
+				"\t\t\tenv.Send(s.cfg.Layout.Coordinator(s.place.Site, id), orphan",
+		},
+		{
+			Name: "who was refused is prepared later", Test: "TestSeedsNotice/56",
+			Old: "\t\t\tr = g.ended(state, m.ID, result{State: aborted, Reason: store.Fenced})\n",
+			New: "\t\t\tif r = (result{State: aborted, Reason: store.Fenced}); !MUTANT {\n" +
+				"\t\t\t\tr = g.ended(state, m.ID, r)\n\t\t\t}\n",
+		},
+	}
+}
+
+// plants leave out one rule at a time, in the source.
+func plants() []plant.Bug {
+	bugs := append(append(stampPlants(), readPlants()...), certifyPlants()...)
+	for i := range bugs {
+		bugs[i].Dir = "store/str"
+	}
+	return bugs
+}
+
+// TestPlants plants them: the tests that are named must notice.
+func TestPlants(t *testing.T) { plant.Catch(t, plants()) }
+
+// TestSeedsNotice plays the seeds that notice a bug.
+func TestSeedsNotice(t *testing.T) {
+	plant.Seeds(t, plants(), func(seed uint64) error {
+		sc := storetest.Swarm(seed)
+		if seed%5 == 3 {
+			sc.Sites, sc.Shards, sc.Replicas = 5, 5, 3
+		}
+		sc.Replaces, sc.Moves = seed%5 == 4, seed%5 == 1
+		_, err := storetest.PlayOnce(subject(modes()[0]), sc)
+		return err
+	})
+}
