@@ -89,11 +89,10 @@ func (s *server) onCertify(env *protocol.Env[store.Message], from protocol.ID, m
 	if !slices.Contains(s.cfg.Layout.Sites[s.place.Site].Coordinators, from) || !s.mine(m.Keys) || m.At < 0 {
 		return
 	}
-	member, _ := s.group.Standing()
 	switch {
 	case clock.Stamp(env.Now+s.cfg.MaxAhead) < m.At:
 		out.Reason = store.Ahead
-	case !member || slices.Contains(s.state.books.deaf, s.cfg.ID):
+	case s.deaf():
 		out.Reason = store.Fenced // nobody waits for its word
 	}
 	if out.Reason != store.NoReason {
@@ -194,13 +193,12 @@ func (s *server) validPart(env *protocol.Env[store.Message], p part) bool {
 // that it may have to show.
 func (s *server) onRead(env *protocol.Env[store.Message], from protocol.ID, m readAt) {
 	out := found{Ref: m.Ref}
-	member, _ := s.group.Standing()
 	switch {
 	case s.cfg.Layout.ShardOf(m.Key) != s.place.Index || m.At < 0:
 		return
 	case m.At > clock.Stamp(env.Now+s.cfg.MaxAhead):
 		out.Reason = store.Ahead
-	case !member || slices.Contains(s.state.books.deaf, s.cfg.ID):
+	case s.deaf():
 		out.Reason = store.Fenced
 	case s.mode.physical && m.At > clock.Stamp(env.Now):
 		out.Reason = s.waitHigh(env, from, m)
@@ -218,6 +216,12 @@ func (s *server) onRead(env *protocol.Env[store.Message], from protocol.ID, m re
 	if out.Reason != store.NoReason {
 		env.Send(from, out)
 	}
+}
+
+// deaf reports whether the server serves no reads, as far as it knows.
+func (s *server) deaf() bool {
+	member, _ := s.group.Standing()
+	return !member || slices.Contains(s.state.books.deaf, s.cfg.ID)
 }
 
 // waitHigh has a read wait for the ceiling, or the clock.

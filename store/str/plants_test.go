@@ -230,8 +230,8 @@ func certifyPlants() []plant.Bug {
 		},
 		{
 			Name: "a member that does not count serves reads", Test: "TestSeedsNotice/10",
-			Old: "\tcase !member || slices.Contains(s.state.books.deaf, s.cfg.ID):\n",
-			New: "\tcase !member || slices.Contains(s.state.books.deaf, s.cfg.ID) && !MUTANT:\n",
+			Old: "\treturn !member || slices.Contains(s.state.books.deaf, s.cfg.ID)\n",
+			New: "\treturn !member || slices.Contains(s.state.books.deaf, s.cfg.ID) && !MUTANT\n",
 		},
 		{
 			Name: "who finishes it does not count what its site has said (S20)", Test: "TestSameTimestamp",
