@@ -163,7 +163,7 @@ func (s *server) tryPrepare(env *protocol.Env[store.Message], from protocol.ID, 
 	case waits || !settled || s.fenced[p.ID] || s.proposed[p.ID]:
 		env.Send(from, elsewhere{Ref: ref})
 	default:
-		p.Readers, p.Floor = s.readers(members), s.state.books.floor
+		p.Readers, p.Past = s.readers(members), s.state.books.floor
 		s.askGroup(env, q, prepare{p})
 	}
 }
@@ -207,7 +207,8 @@ func (s *server) onRead(env *protocol.Env[store.Message], from protocol.ID, m re
 		out.Reason = s.waitHigh(env, from, m)
 		s.wantCeiling(env, m.At)
 	default:
-		if s.reads.Ceiling()-m.At < clock.Stamp(leaseTrips*s.cfg.RoundTrip/2) || env.Now-s.raised > tellTrips*s.cfg.RoundTrip {
+		low := s.reads.Ceiling()-m.At < clock.Stamp(leaseTrips*s.cfg.RoundTrip/2)
+		if low || env.Now-s.raised > tellTrips*s.cfg.RoundTrip {
 			s.wantCeiling(env, m.At)
 		}
 		s.answer(env, from, m)
@@ -246,7 +247,8 @@ func (s *server) answer(env *protocol.Env[store.Message], from protocol.ID, m re
 		case h.over != nil && (!h.over.Commit || h.over.At > m.At), slices.Contains(m.Skip, h.part.ID):
 		case h.over != nil:
 			version := store.Version{Time: uint64(h.over.At), Client: h.part.ID.Client}
-			if i := slices.IndexFunc(h.part.Writes, func(w store.Write) bool { return w.Key == m.Key }); version.After(v.Version) {
+			if version.After(v.Version) {
+				i := slices.IndexFunc(h.part.Writes, func(w store.Write) bool { return w.Key == m.Key })
 				w := h.part.Writes[i]
 				v = store.Value{Version: version, Present: !w.Delete, Bytes: w.Bytes}
 			}
@@ -269,7 +271,8 @@ func (s *server) onProbe(env *protocol.Env[store.Message], from protocol.ID, m s
 	}
 	_, leads := s.group.Leads()
 	v := s.state.values.Newest(s.group.State(env), m.Key)
-	env.Send(from, store.ReadReply{Ref: m.Ref, Value: v, Pending: len(s.byKey[m.Key]) > 0, Hint: v.Version.Time, Led: leads})
+	env.Send(from, store.ReadReply{Ref: m.Ref, Value: v, Pending: len(s.byKey[m.Key]) > 0, Hint: v.Version.Time,
+		Led: leads})
 }
 
 // wantCeiling has the group put a ceiling above a snapshot on record.

@@ -338,7 +338,7 @@ func (w *words) stamp() (at clock.Stamp, certain, ok bool) {
 		case slices.Contains(w.leader.Serving, id):
 			return 0, false, false
 		default:
-			certain, at = false, max(at, w.leader.Floor+1)
+			certain, at = false, max(at, w.leader.Past+1)
 		}
 	}
 	return at, certain, true

@@ -51,7 +51,8 @@ func newCoordinator(cfg store.Config, mode variant) (*coordinator, error) {
 		return nil, err
 	}
 	c := &coordinator{cfg: cfg, place: p, mode: mode, format: wirefmt.NewFormat("str", 1, commandKinds()...),
-		txns: map[store.TxnID]*txn{}, table: newTable(), reads: map[uint64]*reading{}, away: make([]time.Duration, len(cfg.Layout.Sites)),
+		txns: map[store.TxnID]*txn{}, table: newTable(), reads: map[uint64]*reading{},
+		away:   make([]time.Duration, len(cfg.Layout.Sites)),
 		rescue: map[store.TxnID]*rescue{}, past: past{of: map[store.TxnID]store.Decided{}}}
 	c.places, _ = cfg.Layout.Places()
 	c.calls = kit.NewGroupCalls(cfg, p.Site, c.message)
@@ -169,7 +170,9 @@ func (c *coordinator) local(shard uint32) (id protocol.ID, ok bool) {
 }
 
 // toShards sends a message to all servers of shards.
-func (c *coordinator) toShards(env *protocol.Env[store.Message], shards []uint32, msg func(shard uint32) store.Message) {
+func (c *coordinator) toShards(
+	env *protocol.Env[store.Message], shards []uint32, msg func(shard uint32) store.Message,
+) {
 	for _, k := range shards {
 		for _, id := range c.cfg.Layout.ServersOf(int(k)) {
 			env.Send(id, msg(k))

@@ -91,7 +91,8 @@ func (g *group) Apply(state raft.State, at raft.Position, command []byte) {
 }
 
 func (b books) equal(c books) bool {
-	return b.old == c.old && b.first == c.first && b.next == c.next && b.floor == c.floor && slices.Equal(b.deaf, c.deaf) &&
+	return b.old == c.old && b.first == c.first && b.next == c.next && b.floor == c.floor &&
+		slices.Equal(b.deaf, c.deaf) &&
 		slices.Equal(b.leaving, c.leaving)
 }
 

@@ -217,10 +217,10 @@ func (s *server) say(env *protocol.Env[store.Message], h *held) {
 }
 
 func (s *server) sayTo(env *protocol.Env[store.Message], to protocol.ID, h *held) {
-	m := word{Shard: s.self, ID: h.part.ID, At: h.at, Stamp: max(h.stamp, h.part.Floor+1), Readers: h.part.Readers}
+	m := word{Shard: s.self, ID: h.part.ID, At: h.at, Stamp: max(h.stamp, h.part.Past+1), Readers: h.part.Readers}
 	if _, leads := s.group.Leads(); leads {
 		m.Members, _ = s.group.Members()
-		m.Serving, m.Floor = s.readers(m.Members), s.state.books.floor
+		m.Serving, m.Past = s.readers(m.Members), s.state.books.floor
 	}
 	env.Send(to, m)
 }
@@ -380,7 +380,8 @@ func (s *server) checkHeld() error {
 		}
 	}
 	if len(s.state.open) > len(s.held) {
-		return fmt.Errorf("str: server %d: %d transactions are prepared, and %d held", s.cfg.ID, len(s.state.open), len(s.held))
+		return fmt.Errorf("str: server %d: %d transactions are prepared, and %d held", s.cfg.ID, len(s.state.open),
+			len(s.held))
 	}
 	return nil
 }

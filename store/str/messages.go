@@ -98,7 +98,7 @@ type (
 		// and what a commit has to be above that does without the word of a member that served.
 		Members []protocol.ID
 		Serving []protocol.ID
-		Floor   clock.Stamp
+		Past    clock.Stamp
 	}
 	// wordWanted asks for it again. Missing matters to the leader: the readers that were asked and
 	// have not answered.
@@ -203,7 +203,7 @@ func groupKinds() []wirefmt.Kind[store.Message] {
 			serversFields(c, &m.Readers)
 			serversFields(c, &m.Members)
 			serversFields(c, &m.Serving)
-			wirefmt.Uint(c, &m.Floor)
+			wirefmt.Uint(c, &m.Past)
 		}),
 		wirefmt.NewKind[store.Message](27, func(c *wirefmt.Coder, m *wordWanted) {
 			wirefmt.Uint32(c, &m.Shard)

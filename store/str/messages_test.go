@@ -18,7 +18,7 @@ func aPart() part {
 	id := store.TxnID{Time: 1 << 42, Client: 7}
 	return part{ID: id, At: 300, Local: 301, Writes: []store.Write{{Key: "k", Bytes: []byte("x")}}, Shards: []uint32{0, 1},
 		Origin: 9, Over: []store.TxnID{{Time: 5, Client: 6}}, On: []dependency{{store.TxnID{Time: 5, Client: 6}, 1}},
-		Sure: []sureWord{{11, 301}}, Readers: []protocol.ID{11, 21}, Floor: 299}
+		Sure: []sureWord{{11, 301}}, Readers: []protocol.ID{11, 21}, Past: 299}
 }
 
 // messages are of all kinds of the protocol's own that are encoded.
@@ -36,7 +36,7 @@ func messages() []store.Message {
 		told{Ref: 1 << 42, Result: result{State: committed, At: 301}}, elsewhere{Ref: 1 << 42, Leader: 300},
 		word{Shard: 1, ID: id, At: at, Stamp: 301, Readers: p.Readers},
 		word{Shard: 1, ID: id, At: at, Stamp: 301, Readers: p.Readers, Members: []protocol.ID{11, 21, 31}, Serving: p.Readers,
-			Floor: 299},
+			Past: 299},
 		wordWanted{Shard: 1, ID: id, Missing: p.Readers}, outcome{Shard: 1, ID: id, Commit: true, At: 301, Read: 299},
 		raise{Shard: 1, At: 300, Admit: true}, orphan{Part: p}, ping{1 << 42}, pong{1 << 42},
 		prepare{p}, decide{ID: id, Commit: true, At: 301, Reason: store.Old, Anchor: true, Read: 299}, fence{id}, done{id},

@@ -100,8 +100,8 @@ func readPlants() []plant.Bug {
 		},
 		{
 			Name: "a commit without a reader is below what that has served (S19)", Test: "TestDroppedReader",
-			Old: "\t\t\tcertain, at = false, max(at, w.leader.Floor+1)\n",
-			New: "\t\t\tif certain = false; !MUTANT {\n\t\t\t\tat = max(at, w.leader.Floor+1)\n\t\t\t}\n",
+			Old: "\t\t\tcertain, at = false, max(at, w.leader.Past+1)\n",
+			New: "\t\t\tif certain = false; !MUTANT {\n\t\t\t\tat = max(at, w.leader.Past+1)\n\t\t\t}\n",
 		},
 		{
 			Name: "stacked writes are no dependency (S8)", Test: "TestStackedWrites",

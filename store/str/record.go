@@ -27,9 +27,9 @@ type part struct {
 	// Sure are the words of the servers of its coordinator's site, for all shards.
 	Sure []sureWord
 	// Readers are the members that served reads at this shard when its leader certified the part.
-	// Floor is the latest snapshot that members may have served which do not serve any more.
+	// Past is the latest snapshot that members may have served which do not serve any more.
 	Readers []protocol.ID
-	Floor   clock.Stamp
+	Past    clock.Stamp
 }
 
 // A dependency is a transaction that was not final when another one was committed locally on top
@@ -146,7 +146,7 @@ func partFields(c *wirefmt.Coder, m *part) {
 		wirefmt.Uint(c, &w.Stamp)
 	})
 	serversFields(c, &m.Readers)
-	wirefmt.Uint(c, &m.Floor)
+	wirefmt.Uint(c, &m.Past)
 }
 
 // The keys of a shard's state. Those of transactions end with the transaction, those of the order

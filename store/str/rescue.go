@@ -69,8 +69,9 @@ func (c *coordinator) beginRescue(env *protocol.Env[store.Message], id store.Txn
 	if len(c.txns)+len(c.rescue) >= c.cfg.MaxTxns {
 		return nil
 	}
-	r := &rescue{id: id, shards: shards, states: map[uint32]result{}, on: map[store.TxnID]result{}, words: map[uint32]*words{},
-		left: map[uint32]bool{}}
+	r := &rescue{id: id, shards: shards, states: map[uint32]result{}, on: map[store.TxnID]result{},
+		words: map[uint32]*words{},
+		left:  map[uint32]bool{}}
 	c.rescue[id] = r
 	for _, k := range shards {
 		c.rescueAsk(env, r, k, fence{id})

@@ -417,7 +417,7 @@ func TestDroppedReader(t *testing.T) {
 	at := raft.Position{Index: 3, Term: 1}
 	w := &words{of: map[protocol.ID]word{}}
 	all, left := []protocol.ID{11, 21, 31}, []protocol.ID{21, 31}
-	w.add(21, word{At: at, Stamp: 40, Readers: all, Members: all, Serving: left, Floor: 90})
+	w.add(21, word{At: at, Stamp: 40, Readers: all, Members: all, Serving: left, Past: 90})
 	w.add(31, word{At: at, Stamp: 50, Readers: all})
 	if stamp, certain, ok := w.stamp(); !ok || certain || stamp != 91 {
 		t.Errorf("stamped %v, certain %v, %v", stamp, certain, ok)

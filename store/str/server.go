@@ -300,7 +300,8 @@ func (s *server) mayReplace(env *protocol.Env[store.Message], m store.Replace) b
 	if slices.Contains(b.leaving, goes) && !slices.Contains(b.leaving, stays) {
 		for _, h := range s.state.open { //pure:ok any one is a reason
 			if slices.Contains(h.part.Readers, goes) {
-				env.Send(protocol.App, store.Replacing{Ref: m.Ref, Leads: true, Reason: "transactions may need the old server's word"})
+				env.Send(protocol.App, store.Replacing{Ref: m.Ref, Leads: true,
+					Reason: "transactions may need the old server's word"})
 				return true
 			}
 		}

@@ -107,9 +107,12 @@ func (c *coordinator) onDeclare(env *protocol.Env[store.Message], from protocol.
 }
 
 // begin gives a transaction its snapshot: the present, and what its session has seen (S12).
-func (c *coordinator) begin(env *protocol.Env[store.Message], id store.TxnID, client protocol.ID, notBefore clock.Stamp) *txn {
-	t := &txn{id: id, client: client, at: max(clock.Stamp(env.Now), notBefore, 1), heard: env.Now, steps: map[uint32]*step{},
-		on: map[store.TxnID]*txn{}, by: map[store.TxnID]*txn{}, unsafe: map[store.TxnID]clock.Stamp{}}
+func (c *coordinator) begin(
+	env *protocol.Env[store.Message], id store.TxnID, client protocol.ID, notBefore clock.Stamp,
+) *txn {
+	t := &txn{id: id, client: client, at: max(clock.Stamp(env.Now), notBefore, 1), heard: env.Now,
+		steps: map[uint32]*step{},
+		on:    map[store.TxnID]*txn{}, by: map[store.TxnID]*txn{}, unsafe: map[store.TxnID]clock.Stamp{}}
 	c.txns[id], c.begun = t, max(c.begun, t.at)
 	c.saw(event{what: hasBegun, t: t})
 	env.After(lookTrips*c.cfg.RoundTrip, txnTimer{id})
@@ -148,7 +151,8 @@ func (t *txn) valueOf(key store.Key) store.Value {
 		return 0
 	})
 	w := t.writes[i]
-	return store.Value{Version: store.Version{Time: uint64(t.local), Client: t.id.Client}, Present: !w.Delete, Bytes: w.Bytes}
+	return store.Value{Version: store.Version{Time: uint64(t.local), Client: t.id.Client}, Present: !w.Delete,
+		Bytes: w.Bytes}
 }
 
 // askFor asks the nearest server that has the key, or all if it is not known yet which that is, or
