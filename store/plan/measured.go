@@ -112,7 +112,10 @@ func (s System) CommitTrips(t Txn, fast bool) int {
 		if readOnly {
 			return 1 // to a coordinator that may be elsewhere
 		}
-		return 3 // a key is read first if none was; to the leader, and from there to the copies and back
+		if len(t.Reads) == 0 {
+			return 3 // it begins by reading a key
+		}
+		return 2 // to the leader, and from there to the copies and back
 	}
 	return 0
 }
