@@ -390,5 +390,5 @@ func (c *coordinator) onDisplaced(env *protocol.Env[store.Message], from protoco
 	if t := c.txns[m.ID]; t != nil && t.stage < over {
 		c.abort(env, t, store.Locked)
 	}
-	env.Send(from, release{m.Shard, m.ID})
+	env.Send(from, release(m))
 }
