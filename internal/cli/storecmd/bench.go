@@ -81,6 +81,7 @@ With --every 1s it shows each second, for a look at what a site's absence or ret
 func addLevel(flags *pflag.FlagSet, level *string) {
 	flags.StringVar(level, "level", "",
 		"strict: in the order of real time; serializable: if it only reads, it may see an earlier state of the store;\n"+
+			"snapshot: it reads what was committed before it began, and of two that write the same key one commits;\n"+
 			"stale(5s): it may be so old, and the nearest site answers alone, of carousel\n"+
 			"(default: what the store's protocol promises)")
 }
