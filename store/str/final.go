@@ -71,10 +71,7 @@ func (c *coordinator) commit(env *protocol.Env[store.Message], t *txn, at clock.
 	t.stage, t.final = over, at
 	c.saw(event{what: isFinal, t: t})
 	c.leaveTable(t)
-	for _, w := range t.writes {
-		e := c.table.of(w.Key)
-		e.final = max(e.final, at)
-	}
+	c.table.wrote(t)
 	by := slices.SortedFunc(maps.Values(t.by), func(a, b *txn) int { return a.id.Compare(b.id) })
 	for _, d := range by {
 		if d.at < at {
@@ -200,6 +197,7 @@ func (c *coordinator) adopt(env *protocol.Env[store.Message], t *txn, shard uint
 	switch {
 	case r.State == committed && t.stage == over: // those that depended on it are aborted in vain
 		t.final = r.At
+		c.table.wrote(t)
 		c.saw(event{what: isFinal, t: t})
 		c.tell(env, t, store.Decided{ID: t.id, Verdict: store.Committed,
 			Version: store.Version{Time: uint64(r.At), Client: t.id.Client}})

@@ -104,6 +104,11 @@ func readPlants() []plant.Bug {
 			New: "\t\t\tif certain = false; !MUTANT {\n\t\t\t\tat = max(at, w.leader.Past+1)\n\t\t\t}\n",
 		},
 		{
+			Name: "a coordinator forgets its commits (S3)", Test: "TestOwnCommits",
+			Old: "\t\tif c.table.written(w.Key) > t.at {\n",
+			New: "\t\tif c.table.written(w.Key) > t.at && !MUTANT {\n",
+		},
+		{
 			Name: "stacked writes are no dependency (S8)", Test: "TestStackedWrites",
 			Old: "\t\tc.depend(t, x) // (S8)\n",
 			New: "\t\tif MUTANT {\n\t\t\tcontinue\n\t\t}\n\t\tc.depend(t, x) // (S8)\n",

@@ -223,6 +223,22 @@ func TestBoundOfDependents(t *testing.T) {
 	expectValues(t, c.begins(end+1, b))
 }
 
+// TestOwnCommits has a coordinator refuse what its own latest commit has overtaken, whatever the
+// servers of its site know of that (S3).
+func TestOwnCommits(t *testing.T) {
+	c := newSoloCoordinator(t)
+	a, b := c.key(0, "a"), c.key(0, "b")
+	c.begins(5, b)
+	c.begins(7, b)
+	c.commits(5, 6, a)
+	c.commit(c.env, c.txns[txnID(5)], 9)
+	c.said()
+	c.commits(7, 8, a)
+	if x := c.txns[txnID(7)]; x.stage != over || x.reason != store.StaleWrite {
+		t.Errorf("it is in stage %d: %v", x.stage, x.reason)
+	}
+}
+
 // TestSessionSnapshots has a snapshot not be below what its session has seen (S12).
 func TestSessionSnapshots(t *testing.T) {
 	c := newSoloCoordinator(t)

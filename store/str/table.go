@@ -116,6 +116,14 @@ func (t *table) tidy() {
 	maps.DeleteFunc(t.keys, func(_ store.Key, e *entry) bool { return idle(e) && max(e.read, e.final) <= t.forgotten })
 }
 
+// wrote notes that a transaction is final.
+func (t *table) wrote(x *txn) {
+	for _, w := range x.writes {
+		e := t.of(w.Key)
+		e.final = max(e.final, x.final)
+	}
+}
+
 // written returns a timestamp at or below which a snapshot may lack what a transaction of the
 // coordinator's has written under a key.
 func (t *table) written(key store.Key) clock.Stamp {
