@@ -19,8 +19,10 @@ import (
 	"github.com/foresay/foresay/store/client"
 	"github.com/foresay/foresay/store/layered"
 	"github.com/foresay/foresay/store/replicatedcommit"
+	"github.com/foresay/foresay/store/str"
 	"github.com/foresay/foresay/store/tapir"
 	"github.com/foresay/foresay/wan"
+	"github.com/foresay/foresay/workload"
 	"github.com/foresay/foresay/workload/tpcc"
 )
 
@@ -59,7 +61,8 @@ func TestTPCC(t *testing.T) {
 			})
 		}
 	}
-	for i, p := range append(protocols, layered.Protocol(), replicatedcommit.Protocol(), tapir.Protocol()) {
+	others := []store.Protocol{layered.Protocol(), replicatedcommit.Protocol(), tapir.Protocol(), str.Protocol()}
+	for i, p := range append(protocols, others...) {
 		play(p, []client.Mode{client.Spec, client.Predicated, client.GRPC}[i%3])
 	}
 	early := protocols[1] // in mode fast
@@ -94,7 +97,7 @@ func playTPCC(t *testing.T, p store.Protocol, mode client.Mode, first uint64, op
 				txn := terminal.Next(r, time.Now())
 				var keys sync.Map
 				err := c.Txn(ctx, func(ctx context.Context, tx *client.Tx) error {
-					return txn.Run(ctx, tpcc.Unloaded{Tx: noting{tx, &keys}, Tables: tables})
+					return txn.Run(ctx, workload.Unloaded{Tx: noting{tx, &keys}, Tables: tables})
 				})
 				mu.Lock()
 				for key := range keys.Range {
@@ -111,18 +114,18 @@ func playTPCC(t *testing.T, p store.Protocol, mode client.Mode, first uint64, op
 		})
 	}
 	clerks.Wait()
-	all := tpcc.Snapshot{}
+	all := workload.Snapshot{}
 	reader := w.client("b", client.GRPC)
 	for keys := range slices.Chunk(slices.Sorted(maps.Keys(wrote)), 50) {
-		rows, err := client.Run(ctx, reader, func(ctx context.Context, tx *client.Tx) (tpcc.Snapshot, error) {
-			return tpcc.Take(ctx, tx, keys)
+		rows, err := client.Run(ctx, reader, func(ctx context.Context, tx *client.Tx) (workload.Snapshot, error) {
+			return workload.Take(ctx, tx, keys)
 		}, client.Keys(keys, nil))
 		if err != nil {
 			t.Fatal(err)
 		}
 		maps.Copy(all, rows)
 	}
-	if err := tables.Check(ctx, tpcc.Unloaded{Tx: all, Tables: tables}); err != nil {
+	if err := tables.Check(ctx, workload.Unloaded{Tx: all, Tables: tables}); err != nil {
 		t.Error(err)
 	}
 	t.Logf("%v committed (new orders, payments, order statuses, deliveries, stock levels), %d keys", committed,

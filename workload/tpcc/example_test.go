@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/foresay/foresay/workload"
 	"github.com/foresay/foresay/workload/tpcc"
 )
 
@@ -15,7 +16,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	store := memory{tables, tpcc.Snapshot{}}
+	store := memory{tables, workload.Snapshot{}}
 	terminal := tpcc.Terminal{Tables: tables, Warehouse: 1, Mix: tpcc.Standard()}
 	tx := store.begin()
 	if err := terminal.Next(rand.New(rand.NewPCG(1, 2)), time.Time{}).Run(context.Background(), tx); err != nil {

@@ -11,18 +11,19 @@ import (
 	"testing"
 	"time"
 
+	"github.com/foresay/foresay/workload"
 	"github.com/foresay/foresay/workload/tpcc"
 )
 
 // memory is a store in which rows of the beginning are made up when they are read.
 type memory struct {
 	tables *tpcc.Tables
-	rows   tpcc.Snapshot
+	rows   workload.Snapshot
 }
 
 // txn is a transaction of the store: its writes are there for itself only.
 type txn struct {
-	tpcc.Unloaded
+	workload.Unloaded
 	writes map[string][]byte
 }
 
@@ -39,7 +40,7 @@ func (x *txn) Put(key string, value []byte) error {
 }
 
 func (m memory) begin() *txn {
-	return &txn{tpcc.Unloaded{Tx: m.rows, Tables: m.tables}, map[string][]byte{}}
+	return &txn{workload.Unloaded{Tx: m.rows, Tables: m.tables}, map[string][]byte{}}
 }
 
 func small(t *testing.T) memory {
@@ -48,7 +49,7 @@ func small(t *testing.T) memory {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return memory{tables, tpcc.Snapshot{}}
+	return memory{tables, workload.Snapshot{}}
 }
 
 func TestBeginningIsConsistent(t *testing.T) {
@@ -163,7 +164,7 @@ func TestPayByName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := memory{tables, tpcc.Snapshot{}}
+	m := memory{tables, workload.Snapshot{}}
 	v, _ := tables.Initial("c-named/1/3/BARBARBAR")
 	var named struct{ Customers []int }
 	if err := json.Unmarshal(v, &named); err != nil || len(named.Customers) < 2 {

@@ -75,7 +75,7 @@ func playTPCC(t *testing.T, s plan.System, seed uint64) {
 			}
 			txn := terminal.Next(c.random, time.Unix(0, 0).Add(all.Now()))
 			c.insists(program{code: func(ctx context.Context, tx workload.Tx) error {
-				return txn.Run(ctx, tpcc.Unloaded{Tx: tx, Tables: tables})
+				return txn.Run(ctx, workload.Unloaded{Tx: tx, Tables: tables})
 			}}, func(r result) {
 				switch {
 				case r.verdict != store.Committed || r.err != nil && !errors.Is(r.err, tpcc.ErrNoItem):
@@ -95,17 +95,17 @@ func playTPCC(t *testing.T, s plan.System, seed uint64) {
 		enter()
 	}
 	await(t, all, func() bool { return open == 0 })
-	held := tpcc.Snapshot{}
+	held := workload.Snapshot{}
 	for keys := range slices.Chunk(slices.Sorted(maps.Keys(wrote)), 50) {
 		done := false
 		all.clients[1].insists(program{reads: keys, code: func(ctx context.Context, tx workload.Tx) error {
-			rows, err := tpcc.Take(ctx, tx, keys)
+			rows, err := workload.Take(ctx, tx, keys)
 			maps.Copy(held, rows)
 			return err
 		}}, func(r result) { done = r.verdict == store.Committed })
 		await(t, all, func() bool { return done })
 	}
-	if err := tables.Check(t.Context(), tpcc.Unloaded{Tx: held, Tables: tables}); err != nil {
+	if err := tables.Check(t.Context(), workload.Unloaded{Tx: held, Tables: tables}); err != nil {
 		t.Error(err)
 	}
 	if slices.Contains(committed[:], 0) || named == 0 || len(held) < 100 {
