@@ -163,7 +163,7 @@ func (s *server) tryPrepare(env *protocol.Env[store.Message], from protocol.ID, 
 	case waits || !settled || s.fenced[p.ID] || s.proposed[p.ID]:
 		env.Send(from, elsewhere{Ref: ref})
 	default:
-		p.Readers, p.Past = s.readers(members), s.state.books.floor
+		p.Readers, p.Past = s.readers(members), max(s.state.books.floor, s.noted)
 		s.askGroup(env, q, prepare{p})
 	}
 }

@@ -329,7 +329,7 @@ func (w *words) stamp() (at clock.Stamp, certain, ok bool) {
 	if !w.stored() {
 		return 0, false, false
 	}
-	certain = true
+	certain, at = true, w.leader.Above+1 // whoever the readers are: there may be none
 	for _, id := range w.leader.Readers {
 		m, has := w.of[id]
 		switch has = has && m.At == w.leader.At; {

@@ -217,7 +217,7 @@ func (s *server) say(env *protocol.Env[store.Message], h *held) {
 }
 
 func (s *server) sayTo(env *protocol.Env[store.Message], to protocol.ID, h *held) {
-	m := word{Shard: s.self, ID: h.part.ID, At: h.at, Stamp: max(h.stamp, h.part.Past+1), Readers: h.part.Readers}
+	m := word{Shard: s.self, ID: h.part.ID, At: h.at, Stamp: h.stamp, Above: h.part.Past, Readers: h.part.Readers}
 	if _, leads := s.group.Leads(); leads {
 		m.Members, _ = s.group.Members()
 		m.Serving, m.Past = s.readers(m.Members), s.state.books.floor

@@ -86,13 +86,14 @@ type (
 	}
 
 	// word tells a coordinator that a member has, in its log and on disk, an entry which prepares a
-	// transaction, and that the commit has to be at or above Stamp. Readers are the members whose
-	// words are needed.
+	// transaction, and that the commit has to be at or above Stamp, and above Above. Readers are the
+	// members whose words are needed.
 	word struct {
 		Shard   uint32
 		ID      store.TxnID
 		At      raft.Position
 		Stamp   clock.Stamp
+		Above   clock.Stamp
 		Readers []protocol.ID
 		// Only the leader fills in the rest: which members there are, which of them serve reads now,
 		// and what a commit has to be above that does without the word of a member that served.
@@ -200,6 +201,7 @@ func groupKinds() []wirefmt.Kind[store.Message] {
 			store.VersionFields(c, &m.ID)
 			positionFields(c, &m.At)
 			wirefmt.Uint(c, &m.Stamp)
+			wirefmt.Uint(c, &m.Above)
 			serversFields(c, &m.Readers)
 			serversFields(c, &m.Members)
 			serversFields(c, &m.Serving)

@@ -104,6 +104,11 @@ func readPlants() []plant.Bug {
 			New: "\t\t\tif certain = false; !MUTANT {\n\t\t\t\tat = max(at, w.leader.Past+1)\n\t\t\t}\n",
 		},
 		{
+			Name: "what was served before counts only if somebody serves now (S19)", Test: "TestNoReaders",
+			Old: "\tcertain, at = true, w.leader.Above+1 // whoever",
+			New: "\tif certain = true; !MUTANT {\n\t\tat = w.leader.Above + 1\n\t} // whoever",
+		},
+		{
 			Name: "a coordinator forgets its commits (S3)", Test: "TestOwnCommits",
 			Old: "\t\tif c.table.written(w.Key) > t.at {\n",
 			New: "\t\tif c.table.written(w.Key) > t.at && !MUTANT {\n",

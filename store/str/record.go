@@ -27,7 +27,8 @@ type part struct {
 	// Sure are the words of the servers of its coordinator's site, for all shards.
 	Sure []sureWord
 	// Readers are the members that served reads at this shard when its leader certified the part.
-	// Past is the latest snapshot that members may have served which do not serve any more.
+	// Past is the latest snapshot that members may have served which do not serve any more, or a
+	// coordinator may have shown.
 	Readers []protocol.ID
 	Past    clock.Stamp
 }

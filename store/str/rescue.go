@@ -170,6 +170,7 @@ func (w *words) rescueStamp(sure []sureWord) (at clock.Stamp, ok bool) {
 	if !w.stored() {
 		return 0, false
 	}
+	at = w.leader.Above + 1
 	for _, id := range w.leader.Readers {
 		m, has := w.of[id]
 		i := slices.IndexFunc(sure, func(s sureWord) bool { return s.Server == id })

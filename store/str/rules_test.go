@@ -496,3 +496,16 @@ func TestAdmittedReaders(t *testing.T) {
 		t.Errorf("%v serve reads", got)
 	}
 }
+
+// TestNoReaders has a commit be above what was served before, where nobody serves reads any more.
+func TestNoReaders(t *testing.T) {
+	at := raft.Position{Index: 3, Term: 2}
+	w := &words{of: map[protocol.ID]word{}}
+	w.add(11, word{At: at, Stamp: 40, Above: 90, Members: []protocol.ID{11}})
+	if stamp, certain, ok := w.stamp(); stamp != 91 || !certain || !ok {
+		t.Errorf("the commit is at %v, certain %v, %v; want 91", stamp, certain, ok)
+	}
+	if stamp, ok := w.rescueStamp(nil); stamp != 91 || !ok {
+		t.Errorf("who finishes it commits at %v, %v; want 91", stamp, ok)
+	}
+}

@@ -257,10 +257,25 @@ func (c *coordinator) depend(t, on *txn) {
 	on.by[t.id] = t
 }
 
+// awaitsWord reports whether a shard's word is to come on something that the transaction depends
+// on.
+func (t *txn) awaitsWord() bool {
+	for _, on := range t.on { //pure:ok any one is enough
+		if on.agreed || on.awaitsWord() {
+			return true
+		}
+	}
+	return false
+}
+
 // deliver hands out what was read, unless the snapshot may have two transactions that conflict: an
 // unsafe one that may turn out to have been overtaken, and one that is final and later than its
-// snapshot [STR §6.2] (S2).
+// snapshot [STR §6.2] (S2). While the first shard of one that the snapshot shows decides, servers
+// may know already that it is later than the snapshot, and this coordinator does not.
 func (c *coordinator) deliver(env *protocol.Env[store.Message], t *txn) {
+	if t.awaitsWord() {
+		return
+	}
 	for _, at := range t.unsafe { //pure:ok any one is enough
 		if at < t.latest {
 			return
