@@ -68,7 +68,8 @@ func (s *steps) get(ctx context.Context, key store.Key) (answer client.Answer, e
 		return answer, s.c.unavailable(key, x.d.w.request, context.Cause(ctx))
 	}
 	if !x.d.got.OK {
-		if sites, why := s.c.missing(x.d.w.request); len(sites) > 0 {
+		// Where the coordinator is away another site begins the transaction anew, if there may be one.
+		if sites, why := s.c.missing(x.d.w.request); len(sites) > len(s.c.sites)/2 {
 			return answer, &client.UnavailableError{Key: key, Sites: sites, Detail: why}
 		}
 		return answer, &client.EndedError{Key: key, Reason: store.Fenced}
