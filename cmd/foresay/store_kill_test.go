@@ -159,6 +159,7 @@ type storeKillWorld struct {
 	*testing.T
 	dir       string
 	level     history.Level
+	stamped   bool // store.Protocol.Stamped
 	leads     bool
 	cfg       *storeconfig.ClientConfig
 	start     time.Time
@@ -181,8 +182,8 @@ func newStoreKillWorld(t *testing.T, set storeKillSetting) *storeKillWorld {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &storeKillWorld{T: t, dir: t.TempDir(), start: time.Now(), level: p.Promises(), leads: p.Leads,
-		running: map[string]*replica{}, coordinating: p.Coordinating, decided: map[string]int{}}
+	w := &storeKillWorld{T: t, dir: t.TempDir(), start: time.Now(), level: p.Promises(), stamped: p.Stamped,
+		leads: p.Leads, running: map[string]*replica{}, coordinating: p.Coordinating, decided: map[string]int{}}
 	var sites []storeconfig.Site
 	for i := range set.sites {
 		w.machines = append(w.machines, string(rune('a'+i)))
@@ -451,7 +452,7 @@ func (w *storeKillWorld) judge(clients []*storeKillClient) {
 		w.Fatal(err)
 	}
 	h := history.Transactions{Versions: map[string][]string{}}
-	versions := map[string]map[store.Version]string{}
+	versions := map[string][]storeKillWrite{}
 	unknown, aborted := 0, 0
 	id := history.TxnID(0)
 	add := func(x *storeKillTxn, attempt int, t history.Txn) {
@@ -493,16 +494,18 @@ func (w *storeKillWorld) judge(clients []*storeKillClient) {
 			}
 			add(x, last.Attempt, history.Txn{Client: history.Client(x.client), Outcome: outcome, Accesses: reads})
 			for _, k := range x.writes {
-				if versions[k] == nil {
-					versions[k] = map[store.Version]string{}
+				at := last.Txn.ID
+				if w.stamped {
+					at = lastRead(last, k)
 				}
-				versions[k][last.Txn.ID] = x.value(last.Attempt)
+				versions[k] = append(versions[k], storeKillWrite{at: at, value: x.value(last.Attempt)})
 			}
 		}
 	}
 	for k, all := range versions {
-		for _, v := range slices.SortedFunc(maps.Keys(all), store.Version.Compare) {
-			h.Versions[k] = append(h.Versions[k], all[v])
+		slices.SortStableFunc(all, func(a, b storeKillWrite) int { return a.at.Compare(b.at) })
+		for _, v := range all {
+			h.Versions[k] = append(h.Versions[k], v.value)
 		}
 	}
 	report, err := history.CheckTransactions(h, w.level)
@@ -514,6 +517,24 @@ func (w *storeKillWorld) judge(clients []*storeKillClient) {
 	}
 	w.Logf("%d transactions committed, %d attempts aborted; what became of %d was told later", w.committed.Load(), aborted,
 		unknown)
+}
+
+// A storeKillWrite is what a transaction left at a key. Writes are in the order of at: their version,
+// or where the store chooses versions and does not tell them, the version that the writer had read,
+// as each writer reads what it writes.
+type storeKillWrite struct {
+	at    store.Version
+	value string
+}
+
+// lastRead returns the version of a key that an attempt saw.
+func lastRead(t *client.Trace, key string) store.Version {
+	for _, r := range slices.Backward(t.Reads) {
+		if string(r.Key) == key {
+			return r.Version
+		}
+	}
+	return store.Version{}
 }
 
 // resolve asks what became of a transaction until somebody knows: all machines are up.
