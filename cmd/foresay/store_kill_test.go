@@ -519,9 +519,9 @@ func (w *storeKillWorld) judge(clients []*storeKillClient) {
 		unknown)
 }
 
-// A storeKillWrite is what a transaction left at a key. Writes are in the order of at: their version,
-// or where the store chooses versions and does not tell them, the version that the writer had read,
-// as each writer reads what it writes.
+// A storeKillWrite is what a transaction left at a key. Writes are in the order of at: their
+// version, or where the store chooses versions and does not tell them, the version that the writer
+// had read, as each writer reads what it writes.
 type storeKillWrite struct {
 	at    store.Version
 	value string
