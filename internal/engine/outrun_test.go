@@ -244,7 +244,11 @@ func TestDoubtOutlivesReplays(t *testing.T) {
 				_, slow = perform(Predicting(d, 2), read(s.get, "slow", 20*time.Second, val(1)))
 				return nil
 			})
-			g.Go(func(context.Context) error { cancel(); return nil })
+			g.Go(func(context.Context) error {
+				time.Sleep(ms) // the call comes first
+				cancel()
+				return nil
+			})
 			if err := g.Wait(); err != nil {
 				return 0, err
 			}
@@ -256,6 +260,7 @@ func TestDoubtOutlivesReplays(t *testing.T) {
 		if took := time.Since(began); !errors.Is(err, context.Canceled) || took > 6*time.Second {
 			t.Errorf("%v after %v, want %v after some seconds", err, took, context.Canceled)
 		}
+		time.Sleep(time.Second) // runs that were given up end
 	})
 }
 
