@@ -2,8 +2,10 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
+	"github.com/foresay/foresay"
 	"github.com/foresay/foresay/driver"
 )
 
@@ -28,6 +30,19 @@ func (c *Client) performBegin(ctx context.Context, b Beginning) begun {
 	return begun{sites: c.cfg.Backend.Begin(b)} // of a run that is given up
 }
 
+// end ends an attempt at the sites, for the code that runs under ctx. All runs of a task share one
+// snapshot: a run that may be wrong leaves it to others, and one that is wrong does not end it.
+func (a *attempt) end(ctx context.Context) {
+	state := foresay.State(ctx)
+	over := ctx.Err() != nil && !errors.Is(context.Cause(ctx), foresay.ErrMisspeculated) // for all runs
+	switch {
+	case a.snapshot == "" || over && !state.Discarded || !state.Speculative && !state.Discarded:
+		a.sites.End()
+	case !state.Discarded:
+		foresay.OnCommit(ctx, a.sites.End)
+	}
+}
+
 // beginning is the beginning of an attempt as the engine sees it. It is never predicted.
 type beginning struct {
 	client *Client
@@ -36,7 +51,13 @@ type beginning struct {
 
 // Start implements driver.Transport.
 func (b *beginning) Start(_ context.Context, a *driver.Attempt) {
-	a.Finish(begun{fmt.Sprintf("%d ", b.client.begun.Add(1)), b.client.cfg.Backend.Begin(b.b)}, nil)
+	sites := b.client.cfg.Backend.Begin(b.b)
+	a.OnResolve(func(confirmed bool) {
+		if !confirmed {
+			sites.End()
+		}
+	})
+	a.Finish(begun{fmt.Sprintf("%d ", b.client.begun.Add(1)), sites}, nil)
 }
 
 // Equal implements driver.Transport.

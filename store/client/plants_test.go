@@ -41,6 +41,14 @@ func plants() []plant.Bug {
 func guessPlants() []plant.Bug {
 	return []plant.Bug{
 		{
+			Name: "a run that was wrong ends the snapshot of the next one", Test: "TestSnapshotOutlivesWrongGuess",
+			Old: "case a.snapshot == \"\" || over", New: "case MUTANT || a.snapshot == \"\" || over",
+		},
+		{
+			Name: "a snapshot that no run comes to is kept", Test: "TestSnapshotOutlivesWrongGuess",
+			Old: "\t\tif !confirmed {\n\t\t\tsites.End()", New: "\t\tif !confirmed && !MUTANT {\n\t\t\tsites.End()",
+		},
+		{
 			Name: "hooks run with the lock that reads need", Test: "TestHooksHaveNoLock",
 			Old: "\tv.mu.Unlock()\n\ttell()\n\tv.mu.Lock()\n",
 			New: "\tif !MUTANT {\n\t\tv.mu.Unlock()\n\t}\n\ttell()\n\tif !MUTANT {\n\t\tv.mu.Lock()\n\t}\n",

@@ -55,7 +55,7 @@ func Run[T any](
 func try[T any](
 	ctx context.Context, a *attempt, f func(ctx context.Context, tx *Tx) (T, error),
 ) (out outcome[T], d Decision, err error) {
-	defer a.sites.End()
+	defer a.end(ctx)
 	out, err = once(ctx, a, f)
 	var ended *EndedError
 	switch sent := a.validation.wait(); {

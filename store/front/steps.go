@@ -60,7 +60,7 @@ func (s *steps) read(keys []store.Key) *step {
 func (s *steps) get(ctx context.Context, key store.Key) (answer client.Answer, err error) {
 	x := s.read([]store.Key{key})
 	if x == nil {
-		return answer, &client.EndedError{Key: key}
+		return answer, &client.EndedError{Key: key, Reason: store.Fenced}
 	}
 	select {
 	case <-x.d.done:
