@@ -94,6 +94,24 @@ type (
 		// Absent are the places of sites that there is no connection to: they are away until they
 		// answer.
 		Absent []int
+		// Speculate asks for Speculated, too: see SpeculateRequest, as for Held and After. The
+		// application says later, by a Settle, what became of its own guesses.
+		Speculate, Held bool
+		After           []TxnID
+	}
+
+	// Speculates says that a transaction is committed locally. It comes before Done, or not at all.
+	Speculates struct {
+		Ref uint64
+		ID  TxnID
+	}
+
+	// Settle says that what an application stood on when it submitted a transaction that is Held was
+	// right. If it was wrong, or nobody wants the transaction any more, it is Refuted, Held or not: if
+	// it can be aborted still, it will be.
+	Settle struct {
+		Ref     uint64 // of the Submit
+		Refuted bool
 	}
 
 	// Query asks again for the outcome of a transaction that was unknown or blocked. Done answers

@@ -17,7 +17,7 @@ type Counts struct {
 }
 
 // ByReason counts by reason.
-type ByReason [Overloaded + 1]uint64
+type ByReason [Lapsed + 1]uint64
 
 // Add counts one.
 func (c *ByReason) Add(r Reason) {

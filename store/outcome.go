@@ -64,6 +64,8 @@ const (
 	// Overloaded: the site remembers as many transactions as it may, all of which others still
 	// need. Later there is room.
 	Overloaded
+	// Lapsed: what the client stood on was not confirmed in time, or was wrong.
+	Lapsed
 )
 
 // String returns the reason in words.
@@ -87,6 +89,8 @@ func (r Reason) String() string {
 		return "forgotten"
 	case Overloaded:
 		return "overloaded, retry later"
+	case Lapsed:
+		return "not confirmed in time"
 	}
 	return fmt.Sprintf("Reason(%d)", uint8(r))
 }

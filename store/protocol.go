@@ -59,6 +59,9 @@ type Protocol struct {
 	// Steps says that a transaction reads a snapshot, by Declares alone: the first one begins it and
 	// has General, and those that follow name that one as Begun. A Get is a transaction of its own.
 	Steps bool
+	// Speculates says that transactions can be answered when they are committed locally
+	// (Submit.Speculate).
+	Speculates bool
 	// Stale says that clients take a Declare with MaxAge: a site near them answers alone, as of a
 	// timestamp at or below which nothing is written any more.
 	Stale bool

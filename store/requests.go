@@ -47,6 +47,29 @@ type (
 		Serializable bool
 	}
 
+	// SpeculateRequest is a CommitRequest whose client goes on when its transaction is committed
+	// locally (Protocol.Speculates): Speculated answers it then, and again every few round trips, as
+	// long as the client repeats it, until Decided does.
+	SpeculateRequest struct {
+		CommitRequest
+		// Held says that the client stands on what is not known to be right: the transaction may be
+		// certified, and must not be committed for good before a request without Held. An AbandonRequest
+		// says that the client was wrong.
+		Held bool
+		// After are transactions of the same coordinator that the client took for committed: unless they
+		// are, this one is not.
+		After []TxnID
+		// Told says that the client knows of the local commit, and waits for what comes after it.
+		Told bool
+	}
+
+	// Speculated tells a client that its transaction is committed locally: it may still be refused. At
+	// is the timestamp, which the snapshots are to have that see it.
+	Speculated struct {
+		ID TxnID
+		At uint64
+	}
+
 	// SiteVote says how a site votes, to clients and to coordinators of other sites.
 	SiteVote struct {
 		ID     TxnID

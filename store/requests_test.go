@@ -12,12 +12,12 @@ import (
 
 // requestFormat is that of what protocols have in common.
 func requestFormat() *wirefmt.Format[store.Message] {
-	return wirefmt.NewFormat("store", 1, slices.Concat(store.RequestKinds(), store.SnapshotKinds())...)
+	return wirefmt.NewFormat("store", 1, slices.Concat(store.RequestKinds(), store.SnapshotKinds(), store.SpeculationKinds())...)
 }
 
 // TestCodec tests what protocols have in common. What is their own they test themselves.
 func TestCodec(t *testing.T) {
-	wiretest.Codec(t, requestFormat(), 0, storetest.Requests(true))
+	wiretest.Codec(t, requestFormat(), 0, storetest.Requests(true, true))
 }
 
-func FuzzCodec(f *testing.F) { wiretest.Fuzz(f, requestFormat(), storetest.Requests(true)) }
+func FuzzCodec(f *testing.F) { wiretest.Fuzz(f, requestFormat(), storetest.Requests(true, true)) }

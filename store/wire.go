@@ -129,6 +129,23 @@ func RequestKinds() []wirefmt.Kind[Message] {
 	}
 }
 
+// SpeculationKinds are those of transactions that are committed locally (Protocol.Speculates), for
+// the codec of a protocol that has them.
+func SpeculationKinds() []wirefmt.Kind[Message] {
+	return []wirefmt.Kind[Message]{
+		wirefmt.NewKind[Message](247, func(c *wirefmt.Coder, m *SpeculateRequest) {
+			commitRequestFields(c, &m.CommitRequest)
+			wirefmt.Bool(c, &m.Held)
+			wirefmt.List(c, &m.After, 2, VersionFields)
+			wirefmt.Bool(c, &m.Told)
+		}),
+		wirefmt.NewKind[Message](248, func(c *wirefmt.Coder, m *Speculated) {
+			VersionFields(c, &m.ID)
+			wirefmt.Uint(c, &m.At)
+		}),
+	}
+}
+
 func currentDecidedFields(c *wirefmt.Coder, m *Decided) {
 	decidedFields(c, m)
 	wirefmt.List(c, &m.Current, 6, CurrentFields)
@@ -266,5 +283,5 @@ func CurrentFields(c *wirefmt.Coder, m *Current) {
 
 // ReasonFields are a Reason's.
 func ReasonFields(c *wirefmt.Coder, reason *Reason) {
-	wirefmt.Enum(c, reason, 0, Overloaded, "reason")
+	wirefmt.Enum(c, reason, 0, Lapsed, "reason")
 }

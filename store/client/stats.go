@@ -13,7 +13,7 @@ type Stats struct {
 	Committed uint64 // attempts, as the following
 	Aborted   uint64
 	// AbortedBy are the aborted ones by why a site refused them.
-	AbortedBy [store.Overloaded + 1]uint64
+	AbortedBy [store.Lapsed + 1]uint64
 	Unknown   uint64
 	Blocked   uint64
 	Rejected  uint64
@@ -50,7 +50,7 @@ type Attempted struct {
 type counters struct {
 	attempts       atomic.Uint64
 	verdicts       [store.Rejected + 1]atomic.Uint64
-	abortedBy      [store.Overloaded + 1]atomic.Uint64
+	abortedBy      [store.Lapsed + 1]atomic.Uint64
 	guesses, right atomic.Uint64
 }
 

@@ -96,6 +96,7 @@ func (m *machine) connected() bool { return m.conn.GetState() == connectivity.Re
 // waiter is who waits for the answer to what it gave the node.
 type waiter struct {
 	first   func(client.Answer) // nil: it does not care
+	local   func(store.TxnID)   // takes word of a local commit; nil: it does not care
 	then    func(store.Message) // takes the answer, or nil; it must not wait
 	answer  chan store.Message  // of one that ask returned: gets the answer, or is closed
 	request *request
@@ -382,6 +383,8 @@ func (c *Conn) tell(msg store.Message) {
 	switch m := msg.(type) {
 	case store.First:
 		c.waiting.Tell(m.Ref, m)
+	case store.Speculates:
+		c.waiting.Tell(m.Ref, m)
 	case store.Got:
 		c.waiting.Answer(m.Ref, m)
 	case store.Done:
@@ -396,6 +399,10 @@ func (c *Conn) took(w *waiter, msg store.Message) {
 	switch m := msg.(type) {
 	case nil:
 		w.then(nil)
+	case store.Speculates:
+		if w.local != nil {
+			w.local(m.ID)
+		}
 	case store.First:
 		if w.first != nil && !m.Pending {
 			w.first(client.Answer{Value: m.Value, Site: c.site(m.Site)})
@@ -432,11 +439,11 @@ func (c *Conn) carry(id protocol.ID, msg store.Message) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	to := c.machines[id]
-	m, commit := msg.(store.CommitRequest)
+	m, commit := commitOf(msg)
 	_, abandons := msg.(store.AbandonRequest)
 	var timeout time.Duration
 	switch msg.(type) {
-	case store.CommitRequest, store.DeclareRequest, store.AbandonRequest:
+	case store.CommitRequest, store.SpeculateRequest, store.DeclareRequest, store.AbandonRequest:
 		timeout = max(4*c.cfg.RoundTrip, 2*c.client.Patience())
 	case store.ReadRequest:
 		timeout = max(4*c.cfg.RoundTrip, 2*c.client.ReadPatience())
@@ -457,5 +464,5 @@ func (c *Conn) carry(id protocol.ID, msg store.Message) {
 	ctx, cancel := context.WithTimeout(c.closing, 2*timeout)
 	k := c.newCall(to, msg)
 	k.cancel = cancel
-	c.wg.Go(func() { c.sendAlone(ctx, k, id, m) })
+	c.wg.Go(func() { c.sendAlone(ctx, k, id, msg) })
 }

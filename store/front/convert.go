@@ -28,11 +28,35 @@ func priorityFromWire(p *pb.Priority) store.Priority {
 	return store.Priority{Began: p.GetBegan(), Client: store.ClientID(p.GetClient())}
 }
 
-func commitToWire(m store.CommitRequest, epoch uint64) *pb.CommitRequest {
-	out := txnToWire(m.Txn)
-	out.Recover, out.Firm, out.Hold, out.Epoch = m.Recover, m.Firm, m.Hold, epoch
-	out.Serializable = m.Serializable
+// commitOf returns the CommitRequest that a message is, or has in it.
+func commitOf(msg store.Message) (m store.CommitRequest, ok bool) {
+	switch m := msg.(type) {
+	case store.CommitRequest:
+		return m, true
+	case store.SpeculateRequest:
+		return m.CommitRequest, true
+	}
+	return m, false
+}
+
+func commitToWire(m store.Message, epoch uint64) *pb.CommitRequest {
+	of, _ := commitOf(m)
+	out := txnToWire(of.Txn)
+	askToWire(out, m, epoch)
 	return out
+}
+
+// askToWire adds what a request to commit says beside its transaction.
+func askToWire(out *pb.CommitRequest, m store.Message, epoch uint64) {
+	of, _ := commitOf(m)
+	out.Recover, out.Firm, out.Hold, out.Epoch = of.Recover, of.Firm, of.Hold, epoch
+	out.Serializable = of.Serializable
+	if m, ok := m.(store.SpeculateRequest); ok {
+		out.Speculate, out.Held, out.Told = true, m.Held, m.Told
+		for _, id := range m.After {
+			out.After = append(out.After, versionToWire(id))
+		}
+	}
 }
 
 // txnToWire returns what is the same for all sites that are asked to commit a transaction, and
@@ -53,9 +77,9 @@ func txnToWire(t store.Txn) *pb.CommitRequest {
 
 // encodedToWire is commitToWire with what is the same for all sites as bytes, which are not encoded
 // again: a message has fields that it does not know as such.
-func encodedToWire(m store.CommitRequest, txn []byte, epoch uint64) *pb.CommitRequest {
-	out := &pb.CommitRequest{Recover: m.Recover, Firm: m.Firm, Hold: m.Hold, Epoch: epoch,
-		Serializable: m.Serializable}
+func encodedToWire(m store.Message, txn []byte, epoch uint64) *pb.CommitRequest {
+	out := &pb.CommitRequest{}
+	askToWire(out, m, epoch)
 	out.ProtoReflect().SetUnknown(txn)
 	return out
 }
@@ -82,8 +106,12 @@ func gateRead(r *pb.ReadRequest) func(ref uint64) store.Message {
 
 func gateCommit(r *pb.CommitRequest) func(ref uint64) store.Message {
 	return func(ref uint64) store.Message {
-		return gate.Commit{Ref: ref, Txn: txnFromWire(r), Recover: r.GetRecover(), Firm: r.GetFirm(), Hold: r.GetHold(),
-			Serializable: r.GetSerializable()}
+		m := gate.Commit{Ref: ref, Txn: txnFromWire(r), Recover: r.GetRecover(), Firm: r.GetFirm(), Hold: r.GetHold(),
+			Serializable: r.GetSerializable(), Speculate: r.GetSpeculate(), Held: r.GetHeld(), Told: r.GetTold()}
+		for _, id := range r.GetAfter() {
+			m.After = append(m.After, versionFromWire(id))
+		}
+		return m
 	}
 }
 
@@ -217,6 +245,9 @@ func currentFromWire(all []*pb.Current) []store.Current {
 }
 
 func doneToWire(m gate.CommitDone) *pb.CommitResponse {
+	if m.Local != nil {
+		return &pb.CommitResponse{Result: &pb.CommitResponse_Local{Local: &pb.LocalCommit{At: m.Local.At}}}
+	}
 	if !m.Known {
 		return &pb.CommitResponse{Result: &pb.CommitResponse_Vote{Vote: &pb.Vote{
 			Yes: m.Vote.Yes, Reason: reasonToWire(m.Vote.Reason), Hint: m.Vote.Hint, Current: currentToWire(m.Vote.Current),
@@ -245,6 +276,8 @@ func doneFromWire(id store.TxnID, m *pb.CommitResponse) store.Message {
 			ID: id, Yes: r.Vote.GetYes(), Reason: reasonFromWire(r.Vote.GetReason()), Hint: r.Vote.GetHint(),
 			Current: currentFromWire(r.Vote.GetCurrent()),
 		}
+	case *pb.CommitResponse_Local:
+		return store.Speculated{ID: id, At: r.Local.GetAt()}
 	case *pb.CommitResponse_Decision:
 		d := store.Decided{ID: id, Reason: reasonFromWire(r.Decision.GetReason()), Fast: r.Decision.GetFast(),
 			Held:    ageFromWire(r.Decision.GetHeldNs()),

@@ -18,6 +18,7 @@ func TestReasons(t *testing.T) {
 		"UNSPECIFIED": store.NoReason, "STALE_READ": store.StaleRead, "STALE_WRITE": store.StaleWrite, "LOCKED": store.Locked,
 		"RESERVED": store.Reserved,
 		"AHEAD":    store.Ahead, "FENCED": store.Fenced, "OLD": store.Old, "OVERLOADED": store.Overloaded,
+		"LAPSED": store.Lapsed,
 	}
 	if len(words) != len(pb.Reason_name) {
 		t.Errorf("the wire has %d reasons, want %d", len(pb.Reason_name), len(words))

@@ -228,9 +228,10 @@ func (l *line) take() *pb.CallBatch {
 		switch m := s.msg.(type) {
 		case store.ReadRequest:
 			wire.Request = &pb.Call_Read{Read: readToWire(m, l.c.cfg.Topology.Epoch)}
-		case store.CommitRequest:
-			wire.Request = &pb.Call_Commit{Commit: encodedToWire(m, s.request.encode(m.Txn), l.c.cfg.Topology.Epoch)}
-			bytes += m.Bytes()
+		case store.CommitRequest, store.SpeculateRequest:
+			of, _ := commitOf(m)
+			wire.Request = &pb.Call_Commit{Commit: encodedToWire(m, s.request.encode(of.Txn), l.c.cfg.Topology.Epoch)}
+			bytes += of.Bytes()
 		case store.DeclareRequest:
 			wire.Request = &pb.Call_Declare{Declare: declareToWire(m, l.c.cfg.Topology.Epoch)}
 			bytes += m.Bytes()
@@ -310,9 +311,10 @@ func fromWire(msg store.Message, resp proto.Message) store.Message {
 		if r, ok := resp.(*pb.ReadResponse); ok {
 			return readFromWire(m.Ref, r)
 		}
-	case store.CommitRequest:
+	case store.CommitRequest, store.SpeculateRequest:
 		if r, ok := resp.(*pb.CommitResponse); ok {
-			return doneFromWire(m.Txn.ID, r)
+			of, _ := commitOf(m)
+			return doneFromWire(of.Txn.ID, r)
 		}
 	case store.DeclareRequest:
 		if r, ok := resp.(*pb.DeclareResponse); ok {

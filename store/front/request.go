@@ -59,8 +59,9 @@ func keyOf(msg store.Message) requestKey {
 	switch m := msg.(type) {
 	case store.ReadRequest:
 		return requestKey{read: m.Ref}
-	case store.CommitRequest:
-		return requestKey{txn: m.Txn.ID}
+	case store.CommitRequest, store.SpeculateRequest:
+		of, _ := commitOf(m)
+		return requestKey{txn: of.Txn.ID}
 	case store.DeclareRequest:
 		return requestKey{declared: m.ID, step: m.Step}
 	}
@@ -100,15 +101,16 @@ func (c *Conn) newCall(to *machine, msg store.Message) *call {
 }
 
 // sendAlone carries a large message to a machine, and the answer back.
-func (c *Conn) sendAlone(ctx context.Context, k *call, id protocol.ID, m store.CommitRequest) {
+func (c *Conn) sendAlone(ctx context.Context, k *call, id protocol.ID, m store.Message) {
 	defer k.request.wg.Done()
 	defer k.cancel()
 	answer, err := c.try(ctx, k, m, grpc.WaitForReady(false)) // fails at once if the machine cannot be connected to
 	if k.failed && !k.final && status.Code(err) == codes.Unavailable {
 		answer, _ = c.try(ctx, k, m, grpc.WaitForReady(true))
 	}
+	of, _ := commitOf(m)
 	c.mu.Lock()
-	delete(c.flights, flight{id, m.Txn.ID})
+	delete(c.flights, flight{id, of.Txn.ID})
 	c.mu.Unlock()
 	if answer != nil {
 		c.node.Arrive(id, answer, 0)
@@ -117,12 +119,13 @@ func (c *Conn) sendAlone(ctx context.Context, k *call, id protocol.ID, m store.C
 
 // try calls a machine, and notes how far that came.
 func (c *Conn) try(
-	ctx context.Context, k *call, m store.CommitRequest, wait grpc.CallOption,
+	ctx context.Context, k *call, m store.Message, wait grpc.CallOption,
 ) (answer store.Message, err error) {
 	var at peer.Peer // stays empty if nothing left
 	r, err := k.to.stub.Commit(ctx, commitToWire(m, c.cfg.Topology.Epoch), wait, grpc.Peer(&at))
 	if err == nil {
-		answer = doneFromWire(m.Txn.ID, r)
+		of, _ := commitOf(m)
+		answer = doneFromWire(of.Txn.ID, r)
 	}
 	if status.Code(err) == codes.FailedPrecondition && c.cfg.Outdated != nil {
 		c.cfg.Outdated(k.to.name)

@@ -35,14 +35,19 @@ type (
 		Hold    bool // likewise
 		// Serializable is, too.
 		Serializable bool
+		// Speculate has the site say when the transaction is committed locally. Held, After and Told are
+		// as in SpeculateRequest.
+		Speculate, Held, Told bool
+		After                 []store.TxnID
 	}
 
-	// CommitDone is the site's vote, or the decision if that was known.
+	// CommitDone is the site's vote, or the decision if that was known, or word of the local commit.
 	CommitDone struct {
 		Ref     uint64
 		Known   bool // Decided counts, not Vote
 		Vote    store.SiteVote
 		Decided store.Decided
+		Local   *store.Speculated // nil: it is none
 	}
 
 	// Declare has the site begin a transaction whose keys are known. DeclareDone answers it.
@@ -124,6 +129,7 @@ type commit struct {
 	id      store.TxnID
 	declare bool   // it is a Declare
 	step    uint32 // of that
+	local   bool   // it speculates
 	recover bool
 	vote    *store.SiteVote
 }
@@ -214,6 +220,15 @@ func (g *Gate) Receive(env *protocol.Env[store.Message], from protocol.ID, msg s
 		if slices.Contains(site.Coordinators, from) {
 			g.onVote(env, m)
 		}
+	case store.Speculated:
+		if slices.Contains(site.Coordinators, from) {
+			for _, ref := range g.waiting(m.ID, false) {
+				if g.commits[ref].local {
+					g.forget(env, ref)
+					env.Send(protocol.App, CommitDone{Ref: ref, Local: &m})
+				}
+			}
+		}
 	case store.Decided:
 		if slices.Contains(site.Coordinators, from) {
 			for _, ref := range g.waiting(m.ID, false) {
@@ -297,12 +312,18 @@ func (g *Gate) onCommit(env *protocol.Env[store.Message], m Commit) {
 		env.Send(protocol.App, Refused{Ref: m.Ref, Full: true, Detail: fmt.Sprintf("%d transactions wait", len(g.commits))})
 		return
 	}
-	g.add(env, m.Ref, &commit{id: m.Txn.ID, recover: m.Recover}, store.ContentBytes(m.Txn.Reads, m.Txn.Writes))
+	g.add(env, m.Ref, &commit{id: m.Txn.ID, local: m.Speculate, recover: m.Recover},
+		store.ContentBytes(m.Txn.Reads, m.Txn.Writes))
 	if m.Recover {
 		env.After(g.cfg.RoundTrip, voteTimer{m.Ref})
 	}
-	env.Send(g.cfg.Layout.Coordinator(g.site, m.Txn.ID), store.CommitRequest{Txn: m.Txn, Recover: m.Recover, Firm: m.Firm,
-		Hold: m.Hold, Serializable: m.Serializable})
+	to := g.cfg.Layout.Coordinator(g.site, m.Txn.ID)
+	ask := store.CommitRequest{Txn: m.Txn, Recover: m.Recover, Firm: m.Firm, Hold: m.Hold, Serializable: m.Serializable}
+	if m.Speculate {
+		env.Send(to, store.SpeculateRequest{CommitRequest: ask, Held: m.Held, After: m.After, Told: m.Told})
+		return
+	}
+	env.Send(to, ask)
 }
 
 func (g *Gate) onDeclare(env *protocol.Env[store.Message], m Declare) {

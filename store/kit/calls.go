@@ -61,10 +61,27 @@ type Submit struct {
 	Begun time.Duration
 	// Serializable is as in the Submit.
 	Serializable bool
-	refs         []uint64 // the first one, and those who asked for the outcome meanwhile
+	// Ask makes what the coordinator is asked of a CommitRequest; nil: it is asked that.
+	Ask func(store.CommitRequest) store.Message
+	// Ends reports whether the transaction may end like that; nil: it may. If not, the protocol ends it
+	// again later.
+	Ends func(env *protocol.Env[store.Message], done store.Done) bool
+	refs []uint64 // the first one, and those who asked for the outcome meanwhile
 }
 
 func (s *Submit) submit() *Submit { return s }
+
+// Request returns what the coordinator is asked.
+func (s *Submit) Request() store.Message {
+	m := store.CommitRequest{Txn: s.Txn, Recover: s.Tries > 1, Serializable: s.Serializable}
+	if s.Ask != nil {
+		return s.Ask(m)
+	}
+	return m
+}
+
+// Ref returns the application's number of the call that has submitted it.
+func (s *Submit) Ref() uint64 { return s.refs[0] }
 
 // Tired reports whether the transaction is to be given up.
 func (s *Submit) Tired(now time.Duration) bool { return s.Tries >= Tries && now-s.Begun >= AskFor }
@@ -299,6 +316,9 @@ func (c *Calls[G, S]) add(
 // Submit returns the transaction of an ID, nil if there is none.
 func (c *Calls[G, S]) Submit(id store.TxnID) S { return c.submits[id] }
 
+// SubmitBy returns the transaction that a call of the application's is about, nil if there is none.
+func (c *Calls[G, S]) SubmitBy(ref uint64) S { return c.submits[c.submitRefs[ref]] }
+
 // Submits yields the transactions, in order of their IDs.
 func (c *Calls[G, S]) Submits() iter.Seq[S] {
 	return func(yield func(S) bool) {
@@ -331,9 +351,11 @@ func (c *Calls[G, S]) Rename(env *protocol.Env[store.Message], own S, id store.T
 // EndSubmit tells all who wait for a transaction how it ended, and forgets it.
 func (c *Calls[G, S]) EndSubmit(env *protocol.Env[store.Message], own S, done store.Done) {
 	s := own.submit()
+	if done.Txn = s.Txn; s.Ends != nil && !s.Ends(env, done) {
+		return
+	}
 	delete(c.submits, s.Txn.ID)
 	env.Stop(SubmitTimer{s.Txn.ID})
-	done.Txn = s.Txn
 	for _, ref := range s.refs {
 		delete(c.submitRefs, ref)
 		done.Ref = ref

@@ -180,8 +180,7 @@ func (c *NearestCalls[G, S]) Send(env *protocol.Env[store.Message], own S) {
 		s.Site = (s.Site + 1) % len(c.cfg.Layout.Sites)
 	}
 	s.Tries++
-	env.Send(c.cfg.Layout.Coordinator(s.Site, s.Txn.ID), store.CommitRequest{Txn: s.Txn, Recover: s.Tries > 1,
-		Serializable: s.Serializable})
+	env.Send(c.cfg.Layout.Coordinator(s.Site, s.Txn.ID), s.Request())
 	env.After(c.Patience(), SubmitTimer{s.Txn.ID})
 }
 

@@ -37,6 +37,8 @@ type Application struct {
 	log      history.TxnLog
 	number   int
 	begun    time.Duration // when the attempt was submitted
+	ahead    []*ahead      // after which it went on
+	sent     *ahead        // after which it may go on; nil: it waits for the outcome
 }
 
 type op struct {
@@ -90,7 +92,11 @@ func (a *Application) begin() {
 	if a.relaxed = w.Subject.Protocol.Clocked && a.number%8 == 0; a.relaxed {
 		w.relaxed[history.TxnID(a.number)] = true
 	}
-	a.log = w.rec.Begin(history.TxnID(w.Txns), history.Client(a.n), w.Sim.Now())
+	session := history.Client(a.n)
+	if len(a.ahead) > 0 { // judgeAhead knows what it comes behind
+		session = history.Client(10_000 + a.number)
+	}
+	a.log = w.rec.Begin(history.TxnID(w.Txns), session, w.Sim.Now())
 	if a.stale = nil; w.Scenario.Stale && a.onlyReads() && w.Rand.IntN(3) > 0 {
 		a.beginStale()
 		return
@@ -202,8 +208,10 @@ func (a *Application) step() {
 	reads, writes := a.buffer.Accesses()
 	a.Ref++
 	a.begun = w.Sim.Now()
-	w.Sim.Deliver(a.ID, store.Submit{Ref: a.Ref, Priority: a.priority, Reads: reads, Writes: writes, Begun: a.declared,
-		Hold: w.Scenario.Near, Serializable: a.relaxed})
+	m := store.Submit{Ref: a.Ref, Priority: a.priority, Reads: reads, Writes: writes, Begun: a.declared,
+		Hold: w.Scenario.Near, Serializable: a.relaxed}
+	a.speculate(&m)
+	w.Sim.Deliver(a.ID, m)
 }
 
 func (a *Application) receive(msg store.Message) {
@@ -240,8 +248,10 @@ func (a *Application) receive(msg store.Message) {
 		default:
 			a.onDeclared(m)
 		}
+	case store.Speculates:
+		a.onLocal(m)
 	case store.Done:
-		if m.Ref == a.Ref && a.Busy {
+		if !a.onAhead(m) && m.Ref == a.Ref && a.Busy {
 			a.done(m)
 		}
 	}
@@ -249,7 +259,6 @@ func (a *Application) receive(msg store.Message) {
 
 func (a *Application) done(m store.Done) {
 	w := a.world
-	now := w.Sim.Now()
 	v := m.Outcome.Verdict
 	if a.Queries == 0 { // of a query all is known already
 		a.note(m.Txn)
@@ -260,6 +269,17 @@ func (a *Application) done(m store.Done) {
 		w.Sim.Deliver(a.ID, store.Query{Ref: a.Ref, Txn: m.Txn})
 		return
 	}
+	if a.concluded(m); v == store.Aborted && !w.Stopped && (a.attempt < 5 || w.Scenario.Hot) {
+		a.priority = m.Txn.Priority
+		a.begin()
+		return
+	}
+	a.end()
+}
+
+// concluded notes how a transaction has ended.
+func (a *Application) concluded(m store.Done) {
+	w, now, v := a.world, a.world.Sim.Now(), m.Outcome.Verdict
 	w.Verdicts[v]++
 	if v == store.Blocked {
 		w.Blocked = append(w.Blocked, a.begun)
@@ -279,15 +299,9 @@ func (a *Application) done(m store.Done) {
 		}
 	case store.Aborted:
 		a.log.Abort(now)
-		if !w.Stopped && (a.attempt < 5 || w.Scenario.Hot) {
-			a.priority = m.Txn.Priority
-			a.begin()
-			return
-		}
 	case store.Rejected:
 		w.Err = fmt.Errorf("client %d: %v was rejected: %s", a.ID, m.Txn, m.Outcome.Detail)
 	}
-	a.end()
 }
 
 // note records what a transaction read and would write.

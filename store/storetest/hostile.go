@@ -32,7 +32,7 @@ type Hostile struct {
 
 // messages are of all kinds that are encoded.
 func (h Hostile) messages() []store.Message {
-	return append(Requests(h.Subject.Protocol.Snapshots), h.Messages...)
+	return append(Requests(h.Subject.Protocol.Snapshots, h.Subject.Protocol.Speculates), h.Messages...)
 }
 
 // lone are the nodes that get messages one at a time, liars those that send them: members, whom

@@ -36,6 +36,9 @@ func (w *World) Judge() error {
 	if err := w.judgeStale(faults); err != nil {
 		return err
 	}
+	if err := w.judgeAhead(); err != nil {
+		return err
+	}
 	if w.watched != nil {
 		if err := w.watched(); err != nil {
 			return err

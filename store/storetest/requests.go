@@ -9,8 +9,9 @@ import (
 )
 
 // Requests are samples of all kinds of messages that protocols have in common, those of snapshots
-// among them if they are wanted: what clients and sites say to each other about one transaction.
-func Requests(snapshots bool) []store.Message {
+// and of local commits among them if they are wanted: what clients and sites say to each other about
+// one transaction.
+func Requests(snapshots, speculation bool) []store.Message {
 	id, shards := store.TxnID{Time: 1 << 42, Client: 7}, []uint32{0, 1}
 	age := store.Priority{Began: 5, Client: 6}
 	txn := store.Txn{ID: id, Priority: age, Reads: []store.Read{{Key: "k", Version: store.Version{Time: 3, Client: 4}}},
@@ -42,6 +43,11 @@ func Requests(snapshots bool) []store.Message {
 	if snapshots {
 		out = append(out, store.PageRequest{Ref: 1, Shard: 2, At: 9, From: []byte("k")},
 			store.PageReply{Ref: 1, At: 9, Horizon: 8, Next: []byte{1}, Items: []store.Item{{Key: "k", Value: value}}})
+	}
+	if speculation {
+		out = append(out, store.SpeculateRequest{CommitRequest: store.CommitRequest{Txn: txn}, Held: true},
+			store.SpeculateRequest{CommitRequest: store.CommitRequest{Txn: txn}, After: []store.TxnID{id}, Told: true},
+			store.Speculated{ID: id, At: 9})
 	}
 	return out
 }

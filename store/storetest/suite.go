@@ -30,6 +30,7 @@ func (s Subject) swarm(seed uint64) Scenario {
 	if s.Protocol.Partial && seed%5 == 3 {
 		sc.Sites, sc.Shards, sc.Replicas = 5, 5, 3
 	}
+	sc.Ahead = s.Protocol.Speculates && seed/4%2 == 1
 	sc.Replaces = s.Protocol.Leads && seed%5 == 4
 	sc.Stale, sc.Moves = s.Protocol.Stale && seed%3 == 2, s.Protocol.Leads && seed%5 == 1
 	sc.General, sc.ByArrival = s.Protocol.Declares && seed%3 == 1, s.Protocol.Orders && seed%4 == 2
@@ -85,6 +86,7 @@ func Conformance(t *testing.T, subject Subject, all int) {
 		t.Run(strconv.Itoa(shard), func(t *testing.T) {
 			t.Parallel()
 			var verdicts [store.Rejected + 1]int
+			ahead := 0
 			for i := shard; i < seeds; i += shards {
 				sc := subject.swarm(first + uint64(i))
 				w, err := PlayOnce(subject, sc)
@@ -97,6 +99,7 @@ func Conformance(t *testing.T, subject Subject, all int) {
 				for i, n := range w.Verdicts {
 					verdicts[i] += n
 				}
+				ahead += w.ahead
 				if i >= seeds/5 {
 					continue
 				}
@@ -112,6 +115,9 @@ func Conformance(t *testing.T, subject Subject, all int) {
 			t.Log("unknown, committed, aborted, blocked, rejected: ", fmt.Sprint(verdicts))
 			if want := seeds * 10 / shards; verdicts[store.Committed] < want {
 				t.Errorf("only %d transactions committed, want %d", verdicts[store.Committed], want)
+			}
+			if want := seeds / shards; seeds > 20 && subject.Protocol.Speculates && ahead < want {
+				t.Errorf("clients went on after only %d local commits, want %d", ahead, want)
 			}
 		})
 	}

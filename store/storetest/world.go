@@ -88,6 +88,7 @@ type Scenario struct {
 	General      bool          // some prepare keys as they reach them (Protocol.Declares)
 	Moves        bool          // shards are led elsewhere now and then (Protocol.Leads)
 	Replaces     bool          // there is a site more, and a member of each shard is replaced by its (Protocol.Leads)
+	Ahead        bool          // some go on when they are committed locally (Protocol.Speculates)
 	ByArrival    bool          // requests are handled in the order in which they should have arrived (Protocol.Orders)
 	Ring         bool          // client i reads key i and writes the next one
 	Pause        time.Duration // between a client's transactions at most; 0 is 100 ms
@@ -134,6 +135,9 @@ type World struct {
 	relaxed map[history.TxnID]bool
 	stale   map[history.TxnID]*staleRead // those that may see what is old, and have read
 	told    map[store.Key][]toldWrite
+	ahead   int                             // transactions after whose local commits applications went on
+	verdict map[history.TxnID]store.Verdict // of these
+	follows []followed
 	watched func() error // judges what the protocol has logged; nil: nobody does
 	apart   bool         // clocks were further apart than they may be
 }
@@ -155,6 +159,7 @@ func New(subject Subject, sc Scenario) (*World, error) {
 		Versions: Versions{}, Refused: map[protocol.ID]string{},
 		Appended: map[store.Key][]int{}, relaxed: map[history.TxnID]bool{},
 		stale: map[history.TxnID]*staleRead{}, told: map[store.Key][]toldWrite{},
+		verdict: map[history.TxnID]store.Verdict{},
 	}
 	if subject.Watched != nil {
 		subject.Protocol, w.watched = subject.Watched()
@@ -353,7 +358,7 @@ func (w *World) Quiet() bool { return w.Unquiet() == "" }
 // Unquiet says what is left to do.
 func (w *World) Unquiet() string {
 	for _, d := range w.Clients {
-		if d.Busy {
+		if d.Busy || len(d.ahead) > 0 {
 			return fmt.Sprintf("client %d waits", d.ID)
 		}
 	}

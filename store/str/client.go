@@ -24,7 +24,10 @@ type (
 	// get is a read: a transaction of its own.
 	get struct{ kit.Get }
 	// submit is a transaction that lacks its outcome.
-	submit struct{ kit.Submit }
+	submit struct {
+		kit.Submit
+		ahead
+	}
 )
 
 // opened is a transaction that has begun and is not submitted yet.
@@ -87,7 +90,14 @@ func (c *client) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 			c.begun.Abandon(env, id)
 			return
 		}
+		if s := c.SubmitBy(m.Ref); s != nil {
+			s.left = true
+		}
 		c.NearestCalls.Receive(env, from, m)
+	case store.Settle:
+		c.settle(env, m)
+	case store.Speculated:
+		c.onSpeculated(env, from, m)
 	case store.ReadReply:
 		if c.Found(env, from, m) {
 			env.Stop(homeTimer{})
@@ -134,6 +144,8 @@ func (c *client) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
 	switch t := t.(type) {
 	case homeTimer:
 		c.takeEarly(env)
+	case partTimer:
+		c.part(env, t.id)
 	case kit.BeatTimer:
 		if o := c.begun.Of(t.ID); o != nil {
 			c.beat(env, t.ID, o)
@@ -362,6 +374,9 @@ func (c *client) commit(env *protocol.Env[store.Message], id store.TxnID, o *ope
 	o.then = nil
 	c.begun.Close(env, id)
 	s.Site = o.Site
+	if m.Speculate {
+		c.speculate(s, m)
+	}
 	c.Send(env, s)
 }
 

@@ -27,6 +27,7 @@ type certification struct {
 	local  clock.Stamp // [STR: LC]
 	bound  clock.Stamp // what it has written is not read in later snapshots before it is final
 	read   clock.Stamp // the latest snapshot in which it was
+	above  clock.Stamp // the latest snapshot in which what it overwrites was read here
 
 	words map[uint32]*words // by shard
 }
@@ -215,6 +216,7 @@ func (c *coordinator) maybeLocal(env *protocol.Env[store.Message], t *txn) {
 		t.local = max(t.local, x.local+1)
 		t.bound = min(t.bound, x.bound)
 	}
+	t.local = max(t.local, t.above+1)
 	for _, w := range t.writes {
 		t.local = max(t.local, c.table.above(w.Key)+1)
 	}
@@ -235,6 +237,7 @@ func (c *coordinator) maybeLocal(env *protocol.Env[store.Message], t *txn) {
 		e.local = slices.Insert(e.local, i, t)
 	}
 	c.saw(event{what: isLocal, t: t})
+	c.tellLocal(env, t)
 	c.readAnew(env, t)
 	c.certifyEverywhere(env, t)
 	c.wake(env, t.writes)
@@ -254,9 +257,10 @@ func (c *coordinator) readAnew(env *protocol.Env[store.Message], t *txn) {
 // certification].
 func (c *coordinator) certifyEverywhere(env *protocol.Env[store.Message], t *txn) {
 	t.words = map[uint32]*words{}
-	p := part{ID: t.id, At: t.at, Local: t.local, Shards: t.shards, Origin: c.cfg.ID, Sure: t.sure}
+	t.staged = t.held
+	p := part{ID: t.id, At: t.at, Local: t.local, Shards: t.shards, Origin: c.cfg.ID, Sure: t.sure, Held: t.held}
 	for _, on := range t.on { //pure:ok they are sorted
-		p.On = append(p.On, dependency{on.id, on.shards[0]})
+		p.On = append(p.On, dependency{on.id, on.shards[0], t.limitOf(on.id)})
 	}
 	slices.SortFunc(p.On, func(a, b dependency) int { return a.ID.Compare(b.ID) })
 	for i, k := range t.shards {

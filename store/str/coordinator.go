@@ -114,11 +114,11 @@ func (c *coordinator) Receive(env *protocol.Env[store.Message], from protocol.ID
 	case store.DeclareRequest:
 		c.onDeclare(env, from, m)
 	case store.AbandonRequest:
-		if t := c.txns[m.ID]; t != nil && t.client == from && t.stage == running {
-			c.end(env, t)
-		}
+		c.onAbandon(env, from, m)
 	case store.CommitRequest:
-		c.onCommit(env, from, m)
+		c.onCommit(env, from, m, nil)
+	case store.SpeculateRequest:
+		c.onCommit(env, from, m.CommitRequest, &m)
 	case found:
 		c.onFound(env, from, m)
 	case certified:

@@ -25,10 +25,10 @@ type ending struct {
 // that it depends on is final [STR §6.5]. Its timestamp follows from what is on their disks, so
 // whoever has to finish it in place of this coordinator finds the same.
 func (c *coordinator) maybeFinal(env *protocol.Env[store.Message], t *txn) {
-	if t.stage != locally || t.agreed || len(t.on) > 0 {
+	if t.stage != locally || t.agreed || t.held || len(t.on) > 0 {
 		return
 	}
-	at, certain := t.local, true
+	at, certain := t.local, !t.staged
 	for _, k := range t.shards {
 		stamp, sure, ok := t.words[k].stamp()
 		if !ok {
@@ -74,12 +74,15 @@ func (c *coordinator) commit(env *protocol.Env[store.Message], t *txn, at clock.
 	c.table.wrote(t)
 	by := slices.SortedFunc(maps.Values(t.by), func(a, b *txn) int { return a.id.Compare(b.id) })
 	for _, d := range by {
-		if d.at < at {
+		if d.limitOf(t.id) < at && c.mode.speculates { // else it has seen nothing of this one
 			c.abort(env, d, store.StaleRead)
 		}
 	}
 	for _, d := range by {
 		delete(d.on, t.id)
+		if d.stage == certifying && slices.ContainsFunc(t.writes, func(w store.Write) bool { return d.writesKey(w.Key) }) {
+			d.above = max(d.above, t.read) // the table does not say it any more
+		}
 	}
 	for _, d := range c.readers(t) {
 		delete(d.unsafe, t.id)

@@ -132,11 +132,17 @@ type (
 
 	// orphan asks a coordinator to finish a transaction that has been prepared for long.
 	orphan struct{ Part part }
+	// kept tells the leader that its coordinator is at it, and waits for its client's word.
+	kept struct {
+		Shard uint32
+		ID    store.TxnID
+	}
 )
 
 // codec is the format of messages and, from tag 48 on, of commands.
 func codec() *wirefmt.Format[store.Message] {
-	return wirefmt.NewFormat("str", 1, slices.Concat(store.RequestKinds(), localKinds(), groupKinds(), commandKinds())...)
+	return wirefmt.NewFormat("str", 1, slices.Concat(store.RequestKinds(), store.SpeculationKinds(), localKinds(),
+		groupKinds(), commandKinds())...)
 }
 
 func localKinds() []wirefmt.Kind[store.Message] {
@@ -227,6 +233,10 @@ func groupKinds() []wirefmt.Kind[store.Message] {
 		wirefmt.NewKind[store.Message](31, func(c *wirefmt.Coder, m *ping) { wirefmt.Uint(c, &m.Ref) }),
 		wirefmt.NewKind[store.Message](32, func(c *wirefmt.Coder, m *pong) { wirefmt.Uint(c, &m.Ref) }),
 		wirefmt.NewKind[store.Message](30, func(c *wirefmt.Coder, m *orphan) { partFields(c, &m.Part) }),
+		wirefmt.NewKind[store.Message](33, func(c *wirefmt.Coder, m *kept) {
+			wirefmt.Uint32(c, &m.Shard)
+			store.VersionFields(c, &m.ID)
+		}),
 	}
 }
 

@@ -17,8 +17,8 @@ import (
 func aPart() part {
 	id := store.TxnID{Time: 1 << 42, Client: 7}
 	return part{ID: id, At: 300, Local: 301, Writes: []store.Write{{Key: "k", Bytes: []byte("x")}}, Shards: []uint32{0, 1},
-		Origin: 9, Over: []store.TxnID{{Time: 5, Client: 6}}, On: []dependency{{store.TxnID{Time: 5, Client: 6}, 1}},
-		Sure: []sureWord{{11, 301}}, Readers: []protocol.ID{11, 21}, Past: 299}
+		Origin: 9, Over: []store.TxnID{{Time: 5, Client: 6}}, On: []dependency{{store.TxnID{Time: 5, Client: 6}, 1, 300}},
+		Sure: []sureWord{{11, 301}}, Readers: []protocol.ID{11, 21}, Past: 299, Held: true}
 }
 
 // messages are of all kinds of the protocol's own that are encoded.
@@ -31,7 +31,7 @@ func messages() []store.Message {
 		found{Ref: 1, Value: store.Value{Version: id, Present: true, Bytes: []byte("x")}}, found{Ref: 1, Reason: store.Old},
 		certify{Shard: 1, ID: id, At: 300, Keys: []store.Key{"k", "l"}, Over: p.Over},
 		certified{Shard: 1, ID: id, Stamp: 301}, certified{Shard: 1, ID: id, Reason: store.Locked},
-		displaced{Shard: 1, ID: id}, release{Shard: 1, ID: id},
+		displaced{Shard: 1, ID: id}, release{Shard: 1, ID: id}, kept{Shard: 1, ID: id},
 		ask{Shard: 1, Ref: 1 << 42, Command: []byte("command")},
 		told{Ref: 1 << 42, Result: result{State: committed, At: 301}}, elsewhere{Ref: 1 << 42, Leader: 300},
 		word{Shard: 1, ID: id, At: at, Stamp: 301, Readers: p.Readers},

@@ -12,6 +12,8 @@ type variant struct {
 	name string
 	// speculates says that transactions read, and are certified on top of, what is committed locally.
 	speculates bool
+	// early says that transactions can be answered when they are committed locally.
+	early bool
 	// physical says that commits are above the clocks of all replicas, and reads wait until a
 	// replica's clock has reached their snapshot, as in ClockSI [STR §6.1]. Else they are above the
 	// latest reads of their keys [STR §6.3].
@@ -31,7 +33,7 @@ func (v variant) remembers() uint64 {
 // The protocol's modes.
 func modes() []variant {
 	return []variant{
-		{name: "internal", speculates: true},
+		{name: "internal", speculates: true, early: true},
 		{name: "clocksi-rep", physical: true},
 	}
 }
@@ -58,7 +60,8 @@ func protocolOf(v variant) store.Protocol {
 		},
 		NewClient: kit.ClientOf(newClient),
 		Codec:     codec(), FixedSites: true, Partial: true, Leads: true, Stamped: true, Steps: true,
-		Modes: names, Mode: v.name,
+		Speculates: v.early,
+		Modes:      names, Mode: v.name,
 	}
 	p.Variant = func(name string) store.Protocol {
 		for _, m := range modes() {

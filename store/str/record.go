@@ -31,13 +31,17 @@ type part struct {
 	// coordinator may have shown.
 	Readers []protocol.ID
 	Past    clock.Stamp
+	// Held says that the client stood on what was not known to be right: only the first shard, when it
+	// is asked to, commits the transaction.
+	Held bool
 }
 
 // A dependency is a transaction that was not final when another one was committed locally on top
-// of it, with the shard that knows what became of it.
+// of it, with the shard that knows what became of it, and what its commit must not be above.
 type dependency struct {
 	ID    store.TxnID
 	Shard uint32
+	Limit clock.Stamp
 }
 
 // A sureWord is the stamp of a server of the coordinator's site. It does not change.
@@ -138,9 +142,10 @@ func partFields(c *wirefmt.Coder, m *part) {
 	store.ShardsFields(c, &m.Shards)
 	wirefmt.Uint32(c, &m.Origin)
 	idsFields(c, &m.Over)
-	wirefmt.List(c, &m.On, idBytes+1, func(c *wirefmt.Coder, d *dependency) {
+	wirefmt.List(c, &m.On, idBytes+2, func(c *wirefmt.Coder, d *dependency) {
 		store.VersionFields(c, &d.ID)
 		wirefmt.Uint32(c, &d.Shard)
+		wirefmt.Uint(c, &d.Limit)
 	})
 	wirefmt.List(c, &m.Sure, 2, func(c *wirefmt.Coder, w *sureWord) {
 		wirefmt.Uint32(c, &w.Server)
@@ -148,6 +153,7 @@ func partFields(c *wirefmt.Coder, m *part) {
 	})
 	serversFields(c, &m.Readers)
 	wirefmt.Uint(c, &m.Past)
+	wirefmt.Bool(c, &m.Held)
 }
 
 // The keys of a shard's state. Those of transactions end with the transaction, those of the order

@@ -51,8 +51,11 @@ func (c *coordinator) askWhatBecame(env *protocol.Env[store.Message], from proto
 
 // onOrphan finishes a transaction that a server has had for long.
 func (c *coordinator) onOrphan(env *protocol.Env[store.Message], from protocol.ID, m orphan) {
-	_, server := c.places[from]
+	p, server := c.places[from]
 	if t := c.txns[m.Part.ID]; t != nil || !server || !c.cfg.Layout.ValidShards(m.Part.Shards) || m.Part.ID.IsZero() {
+		if t != nil && t.held && server {
+			env.Send(from, kept{uint32(p.Index), m.Part.ID})
+		}
 		return
 	}
 	if r := c.beginRescue(env, m.Part.ID, m.Part.Shards); r != nil && r.part == nil {
@@ -125,6 +128,10 @@ func (c *coordinator) rescueStep(env *protocol.Env[store.Message], r *rescue) {
 	if len(r.states) < len(r.shards) || r.part == nil {
 		return
 	}
+	if r.part.Held { // its client may have been wrong, and only its coordinator would know
+		c.rescueDecide(env, r, decide{ID: r.id, Reason: store.Lapsed})
+		return
+	}
 	at, ok, aborts := c.rescueStamp(env, r)
 	switch {
 	case aborts:
@@ -145,7 +152,7 @@ func (c *coordinator) rescueStamp(env *protocol.Env[store.Message], r *rescue) (
 			r.on[on.ID] = result{State: waiting}
 			c.rescueAsk(env, r, on.Shard, fence{on.ID})
 			ok = false
-		case res.State == aborted, res.State == committed && res.At > r.part.At:
+		case res.State == aborted, res.State == committed && res.At > on.Limit && c.mode.speculates:
 			return 0, false, true
 		case res.State != committed:
 			ok = false

@@ -26,6 +26,7 @@ const (
 	hasBegun      happening = iota
 	readsFrom               // its snapshot has what another one has written, which is not final
 	writesOver              // it is certified on top of another one
+	follows                 // its client has taken another one for committed
 	isDelivered             // the client gets what was read, once the step has all of it
 	isLocal                 // it is committed locally
 	isAgreed                // its first shard is asked for its end, so nobody reads what it writes

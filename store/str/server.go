@@ -160,6 +160,10 @@ func (s *server) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 		if m.Shard == s.self {
 			s.onRaise(env, from, m)
 		}
+	case kept:
+		if p := s.state.open[m.ID]; m.Shard == s.self && p != nil && p.part.Origin == from {
+			s.opened[m.ID] = env.Now
+		}
 	}
 	s.after(env)
 }

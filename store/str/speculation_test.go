@@ -28,7 +28,8 @@ type speculations struct {
 type executed struct {
 	history.Execution[string]
 	id    store.TxnID
-	reads []*reading // of steps that have not read all
+	reads []*reading  // of steps that have not read all
+	on    []*executed // that it depended on
 }
 
 // version names what a transaction has written.
@@ -117,11 +118,16 @@ func (l *speculations) saw(e event) {
 		l.fail("%v is not known at %s", e.t.id, node)
 		return
 	}
+	if e.on != nil {
+		x.on = append(x.on, l.of[e.at][e.on.id])
+	}
 	switch e.what {
 	case readsFrom:
 		x.Data = append(x.Data, l.of[e.at][e.on.id].ID)
 	case writesOver:
 		x.Stack = append(x.Stack, l.of[e.at][e.on.id].ID)
+	case follows:
+		x.Flow = append(x.Flow, l.of[e.at][e.on.id].ID)
 	case isDelivered:
 		l.deliver(e, x)
 	case isLocal:
@@ -217,8 +223,21 @@ func (l *speculations) deliver(e event, x *executed) {
 // is final, which the coordinator may not know yet.
 func (l *speculations) heard(at *coordinator, v version) {
 	if id, ok := l.writers[v]; ok && l.of[at][id] != nil {
-		l.finish(l.of[at][id], clock.Stamp(v.at))
+		l.isFinal(l.of[at][id], clock.Stamp(v.at))
 	}
+}
+
+// isFinal logs that a transaction is final, and so is what it depended on.
+func (l *speculations) isFinal(x *executed, at clock.Stamp) {
+	if x.Final.Event > 0 {
+		return
+	}
+	for _, on := range x.on {
+		if c, ok := l.commits[on.id]; ok {
+			l.isFinal(on, c.at)
+		}
+	}
+	l.finish(x, at)
 }
 
 // carriedOut logs what a shard has written.

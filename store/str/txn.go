@@ -38,7 +38,9 @@ type txn struct {
 	unsafe  map[store.TxnID]clock.Stamp
 	latest  clock.Stamp
 	blocked []*reading // answered, and held back until no unsafe one is earlier than the latest
-	commits bool       // the client has asked for the commit, of what it has read only
+	commits bool       // the client has asked for the commit
+
+	speculation
 
 	certification
 	ending
@@ -308,8 +310,11 @@ func (c *coordinator) reply(env *protocol.Env[store.Message], t *txn, n uint32, 
 		Values: store.FitValues(slices.Clone(s.values), store.MaxTxnBytes)})
 }
 
-// onCommit certifies a transaction, or tells what became of it.
-func (c *coordinator) onCommit(env *protocol.Env[store.Message], from protocol.ID, m store.CommitRequest) {
+// onCommit certifies a transaction, or tells what became of it. s is nil unless its client goes on
+// when it is committed locally.
+func (c *coordinator) onCommit(
+	env *protocol.Env[store.Message], from protocol.ID, m store.CommitRequest, s *store.SpeculateRequest,
+) {
 	if m.Txn.Validate() != nil {
 		return
 	}
@@ -318,8 +323,10 @@ func (c *coordinator) onCommit(env *protocol.Env[store.Message], from protocol.I
 	case t != nil && t.stage == over && t.decided != nil:
 		env.Send(from, *t.decided)
 		return
-	case t != nil && t.stage != running:
+	case t != nil && t.commits:
+		t.heard = env.Now
 		t.addClient(from)
+		c.speculatesOn(env, t, s)
 		return
 	case t == nil: // each one begins by a declaration
 		if d, ok := c.past.of[m.Txn.ID]; ok {
@@ -332,12 +339,13 @@ func (c *coordinator) onCommit(env *protocol.Env[store.Message], from protocol.I
 	t.heard = env.Now
 	t.addClient(from)
 	t.commits = true
-	if t.stage == running && !t.gave(m.Txn.Reads) {
+	if !t.gave(m.Txn.Reads) || !c.speculates(env, t, s) {
 		c.abort(env, t, store.StaleRead)
 		return
 	}
 	if m.Txn.ReadOnly() {
 		c.maybeEndRead(env, t)
+		c.tellLocal(env, t)
 		return
 	}
 	c.dropReads(env, t)
@@ -375,7 +383,7 @@ func (c *coordinator) dropReads(env *protocol.Env[store.Message], t *txn) {
 
 // maybeEndRead commits a transaction that only reads once all is final that it has read.
 func (c *coordinator) maybeEndRead(env *protocol.Env[store.Message], t *txn) {
-	if t.stage == running && t.commits && len(t.writes)+len(t.on)+len(t.blocked) == 0 {
+	if t.stage == running && t.commits && !t.held && len(t.writes)+len(t.on)+len(t.blocked) == 0 {
 		c.saw(event{what: isFinal, t: t})
 		c.tell(env, t, store.Decided{ID: t.id, Verdict: store.Committed})
 		c.end(env, t)
@@ -427,6 +435,11 @@ func (p *past) add(t *txn, now, since time.Duration) {
 // look gives up a transaction whose client is silent, and asks again for what is missing.
 func (c *coordinator) look(env *protocol.Env[store.Message], t *txn) {
 	env.After(lookTrips*c.cfg.RoundTrip, txnTimer{t.id})
+	if c.lapsed(env, t) {
+		c.abort(env, t, store.Lapsed)
+		return
+	}
+	c.stillLocal(env, t)
 	switch t.stage {
 	case running:
 		if !t.commits && env.Now-t.heard > silentTrips*c.cfg.RoundTrip {

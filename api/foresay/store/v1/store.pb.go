@@ -46,6 +46,8 @@ const (
 	Reason_REASON_OLD Reason = 7
 	// The site remembers as many transactions as it may: retry later.
 	Reason_REASON_OVERLOADED Reason = 8
+	// What the client stood on was not confirmed in time, or was wrong.
+	Reason_REASON_LAPSED Reason = 9
 )
 
 // Enum value maps for Reason.
@@ -60,6 +62,7 @@ var (
 		6: "REASON_FENCED",
 		7: "REASON_OLD",
 		8: "REASON_OVERLOADED",
+		9: "REASON_LAPSED",
 	}
 	Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED": 0,
@@ -71,6 +74,7 @@ var (
 		"REASON_FENCED":      6,
 		"REASON_OLD":         7,
 		"REASON_OVERLOADED":  8,
+		"REASON_LAPSED":      9,
 	}
 )
 
@@ -148,7 +152,7 @@ func (x Decision_Verdict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Decision_Verdict.Descriptor instead.
 func (Decision_Verdict) EnumDescriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{20, 0}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{21, 0}
 }
 
 type ChangeRequest_Step int32
@@ -208,7 +212,7 @@ func (x ChangeRequest_Step) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ChangeRequest_Step.Descriptor instead.
 func (ChangeRequest_Step) EnumDescriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{34, 0}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{35, 0}
 }
 
 // Version is which of the values that a key has had is meant, and the name of the
@@ -620,7 +624,18 @@ type CommitRequest struct {
 	// one site at most, the nearest.
 	Hold bool `protobuf:"varint,8,opt,name=hold,proto3" json:"hold,omitempty"`
 	// It need not be in the order of real time if it only reads.
-	Serializable  bool `protobuf:"varint,9,opt,name=serializable,proto3" json:"serializable,omitempty"`
+	Serializable bool `protobuf:"varint,9,opt,name=serializable,proto3" json:"serializable,omitempty"`
+	// The client goes on when the transaction is committed locally: the answer says so
+	// then, and again every few round trips, until there is a decision.
+	Speculate bool `protobuf:"varint,10,opt,name=speculate,proto3" json:"speculate,omitempty"`
+	// The client stands on what is not known to be right: the transaction must not be
+	// committed for good before a request without held.
+	Held bool `protobuf:"varint,11,opt,name=held,proto3" json:"held,omitempty"`
+	// The client knows of the local commit.
+	Told bool `protobuf:"varint,12,opt,name=told,proto3" json:"told,omitempty"`
+	// Transactions that the client took for committed: unless they are, this one is
+	// not.
+	After         []*Version `protobuf:"bytes,13,rep,name=after,proto3" json:"after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -718,6 +733,34 @@ func (x *CommitRequest) GetSerializable() bool {
 	return false
 }
 
+func (x *CommitRequest) GetSpeculate() bool {
+	if x != nil {
+		return x.Speculate
+	}
+	return false
+}
+
+func (x *CommitRequest) GetHeld() bool {
+	if x != nil {
+		return x.Held
+	}
+	return false
+}
+
+func (x *CommitRequest) GetTold() bool {
+	if x != nil {
+		return x.Told
+	}
+	return false
+}
+
+func (x *CommitRequest) GetAfter() []*Version {
+	if x != nil {
+		return x.After
+	}
+	return nil
+}
+
 // CommitResponse is the site's vote, or the decision.
 type CommitResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -725,6 +768,7 @@ type CommitResponse struct {
 	//
 	//	*CommitResponse_Vote
 	//	*CommitResponse_Decision
+	//	*CommitResponse_Local
 	Result        isCommitResponse_Result `protobuf_oneof:"result"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -785,6 +829,15 @@ func (x *CommitResponse) GetDecision() *Decision {
 	return nil
 }
 
+func (x *CommitResponse) GetLocal() *LocalCommit {
+	if x != nil {
+		if x, ok := x.Result.(*CommitResponse_Local); ok {
+			return x.Local
+		}
+	}
+	return nil
+}
+
 type isCommitResponse_Result interface {
 	isCommitResponse_Result()
 }
@@ -797,9 +850,62 @@ type CommitResponse_Decision struct {
 	Decision *Decision `protobuf:"bytes,2,opt,name=decision,proto3,oneof"`
 }
 
+type CommitResponse_Local struct {
+	Local *LocalCommit `protobuf:"bytes,3,opt,name=local,proto3,oneof"`
+}
+
 func (*CommitResponse_Vote) isCommitResponse_Result() {}
 
 func (*CommitResponse_Decision) isCommitResponse_Result() {}
+
+func (*CommitResponse_Local) isCommitResponse_Result() {}
+
+// LocalCommit says that the transaction is committed at the site that was asked. It
+// may still be refused.
+type LocalCommit struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The timestamp: snapshots at or above it see the transaction.
+	At            uint64 `protobuf:"varint,1,opt,name=at,proto3" json:"at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LocalCommit) Reset() {
+	*x = LocalCommit{}
+	mi := &file_foresay_store_v1_store_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LocalCommit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LocalCommit) ProtoMessage() {}
+
+func (x *LocalCommit) ProtoReflect() protoreflect.Message {
+	mi := &file_foresay_store_v1_store_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LocalCommit.ProtoReflect.Descriptor instead.
+func (*LocalCommit) Descriptor() ([]byte, []int) {
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *LocalCommit) GetAt() uint64 {
+	if x != nil {
+		return x.At
+	}
+	return 0
+}
 
 // DeclareRequest is what keys a transaction is going to read and to write.
 type DeclareRequest struct {
@@ -831,7 +937,7 @@ type DeclareRequest struct {
 
 func (x *DeclareRequest) Reset() {
 	*x = DeclareRequest{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[8]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -843,7 +949,7 @@ func (x *DeclareRequest) String() string {
 func (*DeclareRequest) ProtoMessage() {}
 
 func (x *DeclareRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[8]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -856,7 +962,7 @@ func (x *DeclareRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeclareRequest.ProtoReflect.Descriptor instead.
 func (*DeclareRequest) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{8}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *DeclareRequest) GetId() *Version {
@@ -946,7 +1052,7 @@ type DeclareResponse struct {
 
 func (x *DeclareResponse) Reset() {
 	*x = DeclareResponse{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[9]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -958,7 +1064,7 @@ func (x *DeclareResponse) String() string {
 func (*DeclareResponse) ProtoMessage() {}
 
 func (x *DeclareResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[9]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -971,7 +1077,7 @@ func (x *DeclareResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeclareResponse.ProtoReflect.Descriptor instead.
 func (*DeclareResponse) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{9}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DeclareResponse) GetValues() []*Held {
@@ -1018,7 +1124,7 @@ type Held struct {
 
 func (x *Held) Reset() {
 	*x = Held{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[10]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1030,7 +1136,7 @@ func (x *Held) String() string {
 func (*Held) ProtoMessage() {}
 
 func (x *Held) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[10]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1043,7 +1149,7 @@ func (x *Held) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Held.ProtoReflect.Descriptor instead.
 func (*Held) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{10}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Held) GetVersion() *Version {
@@ -1093,7 +1199,7 @@ type AbandonRequest struct {
 
 func (x *AbandonRequest) Reset() {
 	*x = AbandonRequest{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[11]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1105,7 +1211,7 @@ func (x *AbandonRequest) String() string {
 func (*AbandonRequest) ProtoMessage() {}
 
 func (x *AbandonRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[11]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1118,7 +1224,7 @@ func (x *AbandonRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AbandonRequest.ProtoReflect.Descriptor instead.
 func (*AbandonRequest) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{11}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *AbandonRequest) GetId() *Version {
@@ -1144,7 +1250,7 @@ type AbandonResponse struct {
 
 func (x *AbandonResponse) Reset() {
 	*x = AbandonResponse{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[12]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1156,7 +1262,7 @@ func (x *AbandonResponse) String() string {
 func (*AbandonResponse) ProtoMessage() {}
 
 func (x *AbandonResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[12]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1169,7 +1275,7 @@ func (x *AbandonResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AbandonResponse.ProtoReflect.Descriptor instead.
 func (*AbandonResponse) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{12}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{13}
 }
 
 // CallBatch is calls that a client makes at once.
@@ -1182,7 +1288,7 @@ type CallBatch struct {
 
 func (x *CallBatch) Reset() {
 	*x = CallBatch{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[13]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1194,7 +1300,7 @@ func (x *CallBatch) String() string {
 func (*CallBatch) ProtoMessage() {}
 
 func (x *CallBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[13]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1207,7 +1313,7 @@ func (x *CallBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallBatch.ProtoReflect.Descriptor instead.
 func (*CallBatch) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{13}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *CallBatch) GetCalls() []*Call {
@@ -1235,7 +1341,7 @@ type Call struct {
 
 func (x *Call) Reset() {
 	*x = Call{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[14]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1247,7 +1353,7 @@ func (x *Call) String() string {
 func (*Call) ProtoMessage() {}
 
 func (x *Call) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[14]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1260,7 +1366,7 @@ func (x *Call) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Call.ProtoReflect.Descriptor instead.
 func (*Call) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{14}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Call) GetNumber() uint64 {
@@ -1351,7 +1457,7 @@ type AnswerBatch struct {
 
 func (x *AnswerBatch) Reset() {
 	*x = AnswerBatch{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[15]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1363,7 +1469,7 @@ func (x *AnswerBatch) String() string {
 func (*AnswerBatch) ProtoMessage() {}
 
 func (x *AnswerBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[15]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1376,7 +1482,7 @@ func (x *AnswerBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerBatch.ProtoReflect.Descriptor instead.
 func (*AnswerBatch) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{15}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *AnswerBatch) GetAnswers() []*Answer {
@@ -1404,7 +1510,7 @@ type Answer struct {
 
 func (x *Answer) Reset() {
 	*x = Answer{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[16]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1416,7 +1522,7 @@ func (x *Answer) String() string {
 func (*Answer) ProtoMessage() {}
 
 func (x *Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[16]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1429,7 +1535,7 @@ func (x *Answer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Answer.ProtoReflect.Descriptor instead.
 func (*Answer) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{16}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Answer) GetNumber() uint64 {
@@ -1536,7 +1642,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[17]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1548,7 +1654,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[17]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1561,7 +1667,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{17}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Failure) GetCode() uint32 {
@@ -1594,7 +1700,7 @@ type Vote struct {
 
 func (x *Vote) Reset() {
 	*x = Vote{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[18]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1606,7 +1712,7 @@ func (x *Vote) String() string {
 func (*Vote) ProtoMessage() {}
 
 func (x *Vote) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[18]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1619,7 +1725,7 @@ func (x *Vote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vote.ProtoReflect.Descriptor instead.
 func (*Vote) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{18}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Vote) GetYes() bool {
@@ -1665,7 +1771,7 @@ type Current struct {
 
 func (x *Current) Reset() {
 	*x = Current{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[19]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1677,7 +1783,7 @@ func (x *Current) String() string {
 func (*Current) ProtoMessage() {}
 
 func (x *Current) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[19]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1690,7 +1796,7 @@ func (x *Current) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Current.ProtoReflect.Descriptor instead.
 func (*Current) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{19}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Current) GetKey() []byte {
@@ -1749,7 +1855,7 @@ type Decision struct {
 
 func (x *Decision) Reset() {
 	*x = Decision{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[20]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1761,7 +1867,7 @@ func (x *Decision) String() string {
 func (*Decision) ProtoMessage() {}
 
 func (x *Decision) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[20]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1774,7 +1880,7 @@ func (x *Decision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decision.ProtoReflect.Descriptor instead.
 func (*Decision) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{20}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Decision) GetVerdict() Decision_Verdict {
@@ -1832,7 +1938,7 @@ type HandOverRequest struct {
 
 func (x *HandOverRequest) Reset() {
 	*x = HandOverRequest{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[21]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1844,7 +1950,7 @@ func (x *HandOverRequest) String() string {
 func (*HandOverRequest) ProtoMessage() {}
 
 func (x *HandOverRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[21]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1857,7 +1963,7 @@ func (x *HandOverRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HandOverRequest.ProtoReflect.Descriptor instead.
 func (*HandOverRequest) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{21}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *HandOverRequest) GetShard() uint32 {
@@ -1894,7 +2000,7 @@ type HandOverResponse struct {
 
 func (x *HandOverResponse) Reset() {
 	*x = HandOverResponse{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[22]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1906,7 +2012,7 @@ func (x *HandOverResponse) String() string {
 func (*HandOverResponse) ProtoMessage() {}
 
 func (x *HandOverResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[22]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1919,7 +2025,7 @@ func (x *HandOverResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HandOverResponse.ProtoReflect.Descriptor instead.
 func (*HandOverResponse) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{22}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *HandOverResponse) GetLeads() bool {
@@ -1945,7 +2051,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[23]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1957,7 +2063,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[23]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1970,7 +2076,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{23}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{24}
 }
 
 // StatusResponse tells it.
@@ -1993,7 +2099,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[24]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2005,7 +2111,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[24]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2018,7 +2124,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{24}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *StatusResponse) GetMachine() string {
@@ -2093,7 +2199,7 @@ type PeerStatus struct {
 
 func (x *PeerStatus) Reset() {
 	*x = PeerStatus{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[25]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2105,7 +2211,7 @@ func (x *PeerStatus) String() string {
 func (*PeerStatus) ProtoMessage() {}
 
 func (x *PeerStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[25]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2118,7 +2224,7 @@ func (x *PeerStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeerStatus.ProtoReflect.Descriptor instead.
 func (*PeerStatus) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{25}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *PeerStatus) GetMachine() string {
@@ -2207,7 +2313,7 @@ type ShardStatus struct {
 
 func (x *ShardStatus) Reset() {
 	*x = ShardStatus{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[26]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2219,7 +2325,7 @@ func (x *ShardStatus) String() string {
 func (*ShardStatus) ProtoMessage() {}
 
 func (x *ShardStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[26]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2232,7 +2338,7 @@ func (x *ShardStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardStatus.ProtoReflect.Descriptor instead.
 func (*ShardStatus) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{26}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ShardStatus) GetShard() uint32 {
@@ -2423,7 +2529,7 @@ type MoveStatus struct {
 
 func (x *MoveStatus) Reset() {
 	*x = MoveStatus{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[27]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2435,7 +2541,7 @@ func (x *MoveStatus) String() string {
 func (*MoveStatus) ProtoMessage() {}
 
 func (x *MoveStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[27]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2448,7 +2554,7 @@ func (x *MoveStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveStatus.ProtoReflect.Descriptor instead.
 func (*MoveStatus) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{27}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *MoveStatus) GetJoins() bool {
@@ -2519,7 +2625,7 @@ type OrderStatus struct {
 
 func (x *OrderStatus) Reset() {
 	*x = OrderStatus{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[28]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2531,7 +2637,7 @@ func (x *OrderStatus) String() string {
 func (*OrderStatus) ProtoMessage() {}
 
 func (x *OrderStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[28]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2544,7 +2650,7 @@ func (x *OrderStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderStatus.ProtoReflect.Descriptor instead.
 func (*OrderStatus) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{28}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *OrderStatus) GetHolding() uint64 {
@@ -2604,7 +2710,7 @@ type ClockStatus struct {
 
 func (x *ClockStatus) Reset() {
 	*x = ClockStatus{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[29]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2616,7 +2722,7 @@ func (x *ClockStatus) String() string {
 func (*ClockStatus) ProtoMessage() {}
 
 func (x *ClockStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[29]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2629,7 +2735,7 @@ func (x *ClockStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClockStatus.ProtoReflect.Descriptor instead.
 func (*ClockStatus) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{29}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ClockStatus) GetLeads() bool {
@@ -2697,7 +2803,7 @@ type PageRequest struct {
 
 func (x *PageRequest) Reset() {
 	*x = PageRequest{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[30]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2709,7 +2815,7 @@ func (x *PageRequest) String() string {
 func (*PageRequest) ProtoMessage() {}
 
 func (x *PageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[30]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2722,7 +2828,7 @@ func (x *PageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PageRequest.ProtoReflect.Descriptor instead.
 func (*PageRequest) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{30}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *PageRequest) GetShard() uint32 {
@@ -2771,7 +2877,7 @@ type PageResponse struct {
 
 func (x *PageResponse) Reset() {
 	*x = PageResponse{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[31]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2783,7 +2889,7 @@ func (x *PageResponse) String() string {
 func (*PageResponse) ProtoMessage() {}
 
 func (x *PageResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[31]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2796,7 +2902,7 @@ func (x *PageResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PageResponse.ProtoReflect.Descriptor instead.
 func (*PageResponse) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{31}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *PageResponse) GetAt() uint64 {
@@ -2846,7 +2952,7 @@ type Item struct {
 
 func (x *Item) Reset() {
 	*x = Item{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[32]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2858,7 +2964,7 @@ func (x *Item) String() string {
 func (*Item) ProtoMessage() {}
 
 func (x *Item) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[32]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2871,7 +2977,7 @@ func (x *Item) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Item.ProtoReflect.Descriptor instead.
 func (*Item) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{32}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Item) GetKey() []byte {
@@ -2906,7 +3012,7 @@ type Ballot struct {
 
 func (x *Ballot) Reset() {
 	*x = Ballot{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[33]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2918,7 +3024,7 @@ func (x *Ballot) String() string {
 func (*Ballot) ProtoMessage() {}
 
 func (x *Ballot) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[33]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2931,7 +3037,7 @@ func (x *Ballot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ballot.ProtoReflect.Descriptor instead.
 func (*Ballot) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{33}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Ballot) GetRound() uint64 {
@@ -2963,7 +3069,7 @@ type ChangeRequest struct {
 
 func (x *ChangeRequest) Reset() {
 	*x = ChangeRequest{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[34]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2975,7 +3081,7 @@ func (x *ChangeRequest) String() string {
 func (*ChangeRequest) ProtoMessage() {}
 
 func (x *ChangeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[34]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2988,7 +3094,7 @@ func (x *ChangeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeRequest.ProtoReflect.Descriptor instead.
 func (*ChangeRequest) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{34}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ChangeRequest) GetStep() ChangeRequest_Step {
@@ -3041,7 +3147,7 @@ type ChangeResponse struct {
 
 func (x *ChangeResponse) Reset() {
 	*x = ChangeResponse{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[35]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3053,7 +3159,7 @@ func (x *ChangeResponse) String() string {
 func (*ChangeResponse) ProtoMessage() {}
 
 func (x *ChangeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[35]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3066,7 +3172,7 @@ func (x *ChangeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeResponse.ProtoReflect.Descriptor instead.
 func (*ChangeResponse) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{35}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ChangeResponse) GetEpoch() uint64 {
@@ -3154,7 +3260,7 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\x05Write\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\fR\x03key\x12\x16\n" +
 	"\x06delete\x18\x02 \x01(\bR\x06delete\x12\x14\n" +
-	"\x05value\x18\x03 \x01(\fR\x05value\"\xcd\x02\n" +
+	"\x05value\x18\x03 \x01(\fR\x05value\"\xc4\x03\n" +
 	"\rCommitRequest\x12)\n" +
 	"\x02id\x18\x01 \x01(\v2\x19.foresay.store.v1.VersionR\x02id\x126\n" +
 	"\bpriority\x18\x02 \x01(\v2\x1a.foresay.store.v1.PriorityR\bpriority\x12,\n" +
@@ -3164,11 +3270,19 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\x05epoch\x18\x06 \x01(\x04R\x05epoch\x12\x12\n" +
 	"\x04firm\x18\a \x01(\bR\x04firm\x12\x12\n" +
 	"\x04hold\x18\b \x01(\bR\x04hold\x12\"\n" +
-	"\fserializable\x18\t \x01(\bR\fserializable\"\x82\x01\n" +
+	"\fserializable\x18\t \x01(\bR\fserializable\x12\x1c\n" +
+	"\tspeculate\x18\n" +
+	" \x01(\bR\tspeculate\x12\x12\n" +
+	"\x04held\x18\v \x01(\bR\x04held\x12\x12\n" +
+	"\x04told\x18\f \x01(\bR\x04told\x12/\n" +
+	"\x05after\x18\r \x03(\v2\x19.foresay.store.v1.VersionR\x05after\"\xb9\x01\n" +
 	"\x0eCommitResponse\x12,\n" +
 	"\x04vote\x18\x01 \x01(\v2\x16.foresay.store.v1.VoteH\x00R\x04vote\x128\n" +
-	"\bdecision\x18\x02 \x01(\v2\x1a.foresay.store.v1.DecisionH\x00R\bdecisionB\b\n" +
-	"\x06result\"\xbc\x02\n" +
+	"\bdecision\x18\x02 \x01(\v2\x1a.foresay.store.v1.DecisionH\x00R\bdecision\x125\n" +
+	"\x05local\x18\x03 \x01(\v2\x1d.foresay.store.v1.LocalCommitH\x00R\x05localB\b\n" +
+	"\x06result\"\x1d\n" +
+	"\vLocalCommit\x12\x0e\n" +
+	"\x02at\x18\x01 \x01(\x04R\x02at\"\xbc\x02\n" +
 	"\x0eDeclareRequest\x12)\n" +
 	"\x02id\x18\x01 \x01(\v2\x19.foresay.store.v1.VersionR\x02id\x12\x14\n" +
 	"\x05reads\x18\x02 \x03(\fR\x05reads\x12\x16\n" +
@@ -3356,7 +3470,7 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\baccepted\x18\x05 \x01(\v2\x18.foresay.store.v1.BallotR\baccepted\x12%\n" +
 	"\x0eaccepted_store\x18\x06 \x01(\fR\racceptedStore\x12\x18\n" +
 	"\aretired\x18\a \x01(\bR\aretired\x12\x1c\n" +
-	"\tunsettled\x18\b \x01(\x04R\tunsettled*\xc3\x01\n" +
+	"\tunsettled\x18\b \x01(\x04R\tunsettled*\xd6\x01\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11REASON_STALE_READ\x10\x01\x12\x16\n" +
@@ -3367,7 +3481,8 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\rREASON_FENCED\x10\x06\x12\x0e\n" +
 	"\n" +
 	"REASON_OLD\x10\a\x12\x15\n" +
-	"\x11REASON_OVERLOADED\x10\b2\xc7\x05\n" +
+	"\x11REASON_OVERLOADED\x10\b\x12\x11\n" +
+	"\rREASON_LAPSED\x10\t2\xc7\x05\n" +
 	"\x05Store\x12J\n" +
 	"\x04Read\x12\x1d.foresay.store.v1.ReadRequest\x1a\x1e.foresay.store.v1.ReadResponse\"\x03\x90\x02\x01\x12K\n" +
 	"\x06Commit\x12\x1f.foresay.store.v1.CommitRequest\x1a .foresay.store.v1.CommitResponse\x12N\n" +
@@ -3392,7 +3507,7 @@ func file_foresay_store_v1_store_proto_rawDescGZIP() []byte {
 }
 
 var file_foresay_store_v1_store_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_foresay_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
+var file_foresay_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
 var file_foresay_store_v1_store_proto_goTypes = []any{
 	(Reason)(0),              // 0: foresay.store.v1.Reason
 	(Decision_Verdict)(0),    // 1: foresay.store.v1.Decision.Verdict
@@ -3405,34 +3520,35 @@ var file_foresay_store_v1_store_proto_goTypes = []any{
 	(*Write)(nil),            // 8: foresay.store.v1.Write
 	(*CommitRequest)(nil),    // 9: foresay.store.v1.CommitRequest
 	(*CommitResponse)(nil),   // 10: foresay.store.v1.CommitResponse
-	(*DeclareRequest)(nil),   // 11: foresay.store.v1.DeclareRequest
-	(*DeclareResponse)(nil),  // 12: foresay.store.v1.DeclareResponse
-	(*Held)(nil),             // 13: foresay.store.v1.Held
-	(*AbandonRequest)(nil),   // 14: foresay.store.v1.AbandonRequest
-	(*AbandonResponse)(nil),  // 15: foresay.store.v1.AbandonResponse
-	(*CallBatch)(nil),        // 16: foresay.store.v1.CallBatch
-	(*Call)(nil),             // 17: foresay.store.v1.Call
-	(*AnswerBatch)(nil),      // 18: foresay.store.v1.AnswerBatch
-	(*Answer)(nil),           // 19: foresay.store.v1.Answer
-	(*Failure)(nil),          // 20: foresay.store.v1.Failure
-	(*Vote)(nil),             // 21: foresay.store.v1.Vote
-	(*Current)(nil),          // 22: foresay.store.v1.Current
-	(*Decision)(nil),         // 23: foresay.store.v1.Decision
-	(*HandOverRequest)(nil),  // 24: foresay.store.v1.HandOverRequest
-	(*HandOverResponse)(nil), // 25: foresay.store.v1.HandOverResponse
-	(*StatusRequest)(nil),    // 26: foresay.store.v1.StatusRequest
-	(*StatusResponse)(nil),   // 27: foresay.store.v1.StatusResponse
-	(*PeerStatus)(nil),       // 28: foresay.store.v1.PeerStatus
-	(*ShardStatus)(nil),      // 29: foresay.store.v1.ShardStatus
-	(*MoveStatus)(nil),       // 30: foresay.store.v1.MoveStatus
-	(*OrderStatus)(nil),      // 31: foresay.store.v1.OrderStatus
-	(*ClockStatus)(nil),      // 32: foresay.store.v1.ClockStatus
-	(*PageRequest)(nil),      // 33: foresay.store.v1.PageRequest
-	(*PageResponse)(nil),     // 34: foresay.store.v1.PageResponse
-	(*Item)(nil),             // 35: foresay.store.v1.Item
-	(*Ballot)(nil),           // 36: foresay.store.v1.Ballot
-	(*ChangeRequest)(nil),    // 37: foresay.store.v1.ChangeRequest
-	(*ChangeResponse)(nil),   // 38: foresay.store.v1.ChangeResponse
+	(*LocalCommit)(nil),      // 11: foresay.store.v1.LocalCommit
+	(*DeclareRequest)(nil),   // 12: foresay.store.v1.DeclareRequest
+	(*DeclareResponse)(nil),  // 13: foresay.store.v1.DeclareResponse
+	(*Held)(nil),             // 14: foresay.store.v1.Held
+	(*AbandonRequest)(nil),   // 15: foresay.store.v1.AbandonRequest
+	(*AbandonResponse)(nil),  // 16: foresay.store.v1.AbandonResponse
+	(*CallBatch)(nil),        // 17: foresay.store.v1.CallBatch
+	(*Call)(nil),             // 18: foresay.store.v1.Call
+	(*AnswerBatch)(nil),      // 19: foresay.store.v1.AnswerBatch
+	(*Answer)(nil),           // 20: foresay.store.v1.Answer
+	(*Failure)(nil),          // 21: foresay.store.v1.Failure
+	(*Vote)(nil),             // 22: foresay.store.v1.Vote
+	(*Current)(nil),          // 23: foresay.store.v1.Current
+	(*Decision)(nil),         // 24: foresay.store.v1.Decision
+	(*HandOverRequest)(nil),  // 25: foresay.store.v1.HandOverRequest
+	(*HandOverResponse)(nil), // 26: foresay.store.v1.HandOverResponse
+	(*StatusRequest)(nil),    // 27: foresay.store.v1.StatusRequest
+	(*StatusResponse)(nil),   // 28: foresay.store.v1.StatusResponse
+	(*PeerStatus)(nil),       // 29: foresay.store.v1.PeerStatus
+	(*ShardStatus)(nil),      // 30: foresay.store.v1.ShardStatus
+	(*MoveStatus)(nil),       // 31: foresay.store.v1.MoveStatus
+	(*OrderStatus)(nil),      // 32: foresay.store.v1.OrderStatus
+	(*ClockStatus)(nil),      // 33: foresay.store.v1.ClockStatus
+	(*PageRequest)(nil),      // 34: foresay.store.v1.PageRequest
+	(*PageResponse)(nil),     // 35: foresay.store.v1.PageResponse
+	(*Item)(nil),             // 36: foresay.store.v1.Item
+	(*Ballot)(nil),           // 37: foresay.store.v1.Ballot
+	(*ChangeRequest)(nil),    // 38: foresay.store.v1.ChangeRequest
+	(*ChangeResponse)(nil),   // 39: foresay.store.v1.ChangeResponse
 }
 var file_foresay_store_v1_store_proto_depIdxs = []int32{
 	4,  // 0: foresay.store.v1.ReadRequest.priority:type_name -> foresay.store.v1.Priority
@@ -3442,68 +3558,70 @@ var file_foresay_store_v1_store_proto_depIdxs = []int32{
 	4,  // 4: foresay.store.v1.CommitRequest.priority:type_name -> foresay.store.v1.Priority
 	7,  // 5: foresay.store.v1.CommitRequest.reads:type_name -> foresay.store.v1.Read
 	8,  // 6: foresay.store.v1.CommitRequest.writes:type_name -> foresay.store.v1.Write
-	21, // 7: foresay.store.v1.CommitResponse.vote:type_name -> foresay.store.v1.Vote
-	23, // 8: foresay.store.v1.CommitResponse.decision:type_name -> foresay.store.v1.Decision
-	3,  // 9: foresay.store.v1.DeclareRequest.id:type_name -> foresay.store.v1.Version
-	4,  // 10: foresay.store.v1.DeclareRequest.priority:type_name -> foresay.store.v1.Priority
-	13, // 11: foresay.store.v1.DeclareResponse.values:type_name -> foresay.store.v1.Held
-	3,  // 12: foresay.store.v1.Held.version:type_name -> foresay.store.v1.Version
-	3,  // 13: foresay.store.v1.AbandonRequest.id:type_name -> foresay.store.v1.Version
-	17, // 14: foresay.store.v1.CallBatch.calls:type_name -> foresay.store.v1.Call
-	5,  // 15: foresay.store.v1.Call.read:type_name -> foresay.store.v1.ReadRequest
-	9,  // 16: foresay.store.v1.Call.commit:type_name -> foresay.store.v1.CommitRequest
-	11, // 17: foresay.store.v1.Call.declare:type_name -> foresay.store.v1.DeclareRequest
-	14, // 18: foresay.store.v1.Call.abandon:type_name -> foresay.store.v1.AbandonRequest
-	19, // 19: foresay.store.v1.AnswerBatch.answers:type_name -> foresay.store.v1.Answer
-	6,  // 20: foresay.store.v1.Answer.read:type_name -> foresay.store.v1.ReadResponse
-	10, // 21: foresay.store.v1.Answer.commit:type_name -> foresay.store.v1.CommitResponse
-	20, // 22: foresay.store.v1.Answer.failure:type_name -> foresay.store.v1.Failure
-	12, // 23: foresay.store.v1.Answer.declare:type_name -> foresay.store.v1.DeclareResponse
-	15, // 24: foresay.store.v1.Answer.abandon:type_name -> foresay.store.v1.AbandonResponse
-	0,  // 25: foresay.store.v1.Vote.reason:type_name -> foresay.store.v1.Reason
-	22, // 26: foresay.store.v1.Vote.current:type_name -> foresay.store.v1.Current
-	3,  // 27: foresay.store.v1.Current.version:type_name -> foresay.store.v1.Version
-	1,  // 28: foresay.store.v1.Decision.verdict:type_name -> foresay.store.v1.Decision.Verdict
-	0,  // 29: foresay.store.v1.Decision.reason:type_name -> foresay.store.v1.Reason
-	3,  // 30: foresay.store.v1.Decision.version:type_name -> foresay.store.v1.Version
-	22, // 31: foresay.store.v1.Decision.current:type_name -> foresay.store.v1.Current
-	29, // 32: foresay.store.v1.StatusResponse.shards:type_name -> foresay.store.v1.ShardStatus
-	28, // 33: foresay.store.v1.StatusResponse.peers:type_name -> foresay.store.v1.PeerStatus
-	3,  // 34: foresay.store.v1.ShardStatus.oldest_undecided:type_name -> foresay.store.v1.Version
-	3,  // 35: foresay.store.v1.ShardStatus.blocked_transactions:type_name -> foresay.store.v1.Version
-	32, // 36: foresay.store.v1.ShardStatus.clock:type_name -> foresay.store.v1.ClockStatus
-	30, // 37: foresay.store.v1.ShardStatus.move:type_name -> foresay.store.v1.MoveStatus
-	31, // 38: foresay.store.v1.ShardStatus.order:type_name -> foresay.store.v1.OrderStatus
-	0,  // 39: foresay.store.v1.PageResponse.reason:type_name -> foresay.store.v1.Reason
-	35, // 40: foresay.store.v1.PageResponse.items:type_name -> foresay.store.v1.Item
-	3,  // 41: foresay.store.v1.Item.version:type_name -> foresay.store.v1.Version
-	2,  // 42: foresay.store.v1.ChangeRequest.step:type_name -> foresay.store.v1.ChangeRequest.Step
-	36, // 43: foresay.store.v1.ChangeRequest.ballot:type_name -> foresay.store.v1.Ballot
-	36, // 44: foresay.store.v1.ChangeResponse.promised:type_name -> foresay.store.v1.Ballot
-	36, // 45: foresay.store.v1.ChangeResponse.accepted:type_name -> foresay.store.v1.Ballot
-	5,  // 46: foresay.store.v1.Store.Read:input_type -> foresay.store.v1.ReadRequest
-	9,  // 47: foresay.store.v1.Store.Commit:input_type -> foresay.store.v1.CommitRequest
-	11, // 48: foresay.store.v1.Store.Declare:input_type -> foresay.store.v1.DeclareRequest
-	14, // 49: foresay.store.v1.Store.Abandon:input_type -> foresay.store.v1.AbandonRequest
-	16, // 50: foresay.store.v1.Store.Calls:input_type -> foresay.store.v1.CallBatch
-	26, // 51: foresay.store.v1.Store.Status:input_type -> foresay.store.v1.StatusRequest
-	33, // 52: foresay.store.v1.Store.Page:input_type -> foresay.store.v1.PageRequest
-	24, // 53: foresay.store.v1.Store.HandOver:input_type -> foresay.store.v1.HandOverRequest
-	37, // 54: foresay.store.v1.Store.Change:input_type -> foresay.store.v1.ChangeRequest
-	6,  // 55: foresay.store.v1.Store.Read:output_type -> foresay.store.v1.ReadResponse
-	10, // 56: foresay.store.v1.Store.Commit:output_type -> foresay.store.v1.CommitResponse
-	12, // 57: foresay.store.v1.Store.Declare:output_type -> foresay.store.v1.DeclareResponse
-	15, // 58: foresay.store.v1.Store.Abandon:output_type -> foresay.store.v1.AbandonResponse
-	18, // 59: foresay.store.v1.Store.Calls:output_type -> foresay.store.v1.AnswerBatch
-	27, // 60: foresay.store.v1.Store.Status:output_type -> foresay.store.v1.StatusResponse
-	34, // 61: foresay.store.v1.Store.Page:output_type -> foresay.store.v1.PageResponse
-	25, // 62: foresay.store.v1.Store.HandOver:output_type -> foresay.store.v1.HandOverResponse
-	38, // 63: foresay.store.v1.Store.Change:output_type -> foresay.store.v1.ChangeResponse
-	55, // [55:64] is the sub-list for method output_type
-	46, // [46:55] is the sub-list for method input_type
-	46, // [46:46] is the sub-list for extension type_name
-	46, // [46:46] is the sub-list for extension extendee
-	0,  // [0:46] is the sub-list for field type_name
+	3,  // 7: foresay.store.v1.CommitRequest.after:type_name -> foresay.store.v1.Version
+	22, // 8: foresay.store.v1.CommitResponse.vote:type_name -> foresay.store.v1.Vote
+	24, // 9: foresay.store.v1.CommitResponse.decision:type_name -> foresay.store.v1.Decision
+	11, // 10: foresay.store.v1.CommitResponse.local:type_name -> foresay.store.v1.LocalCommit
+	3,  // 11: foresay.store.v1.DeclareRequest.id:type_name -> foresay.store.v1.Version
+	4,  // 12: foresay.store.v1.DeclareRequest.priority:type_name -> foresay.store.v1.Priority
+	14, // 13: foresay.store.v1.DeclareResponse.values:type_name -> foresay.store.v1.Held
+	3,  // 14: foresay.store.v1.Held.version:type_name -> foresay.store.v1.Version
+	3,  // 15: foresay.store.v1.AbandonRequest.id:type_name -> foresay.store.v1.Version
+	18, // 16: foresay.store.v1.CallBatch.calls:type_name -> foresay.store.v1.Call
+	5,  // 17: foresay.store.v1.Call.read:type_name -> foresay.store.v1.ReadRequest
+	9,  // 18: foresay.store.v1.Call.commit:type_name -> foresay.store.v1.CommitRequest
+	12, // 19: foresay.store.v1.Call.declare:type_name -> foresay.store.v1.DeclareRequest
+	15, // 20: foresay.store.v1.Call.abandon:type_name -> foresay.store.v1.AbandonRequest
+	20, // 21: foresay.store.v1.AnswerBatch.answers:type_name -> foresay.store.v1.Answer
+	6,  // 22: foresay.store.v1.Answer.read:type_name -> foresay.store.v1.ReadResponse
+	10, // 23: foresay.store.v1.Answer.commit:type_name -> foresay.store.v1.CommitResponse
+	21, // 24: foresay.store.v1.Answer.failure:type_name -> foresay.store.v1.Failure
+	13, // 25: foresay.store.v1.Answer.declare:type_name -> foresay.store.v1.DeclareResponse
+	16, // 26: foresay.store.v1.Answer.abandon:type_name -> foresay.store.v1.AbandonResponse
+	0,  // 27: foresay.store.v1.Vote.reason:type_name -> foresay.store.v1.Reason
+	23, // 28: foresay.store.v1.Vote.current:type_name -> foresay.store.v1.Current
+	3,  // 29: foresay.store.v1.Current.version:type_name -> foresay.store.v1.Version
+	1,  // 30: foresay.store.v1.Decision.verdict:type_name -> foresay.store.v1.Decision.Verdict
+	0,  // 31: foresay.store.v1.Decision.reason:type_name -> foresay.store.v1.Reason
+	3,  // 32: foresay.store.v1.Decision.version:type_name -> foresay.store.v1.Version
+	23, // 33: foresay.store.v1.Decision.current:type_name -> foresay.store.v1.Current
+	30, // 34: foresay.store.v1.StatusResponse.shards:type_name -> foresay.store.v1.ShardStatus
+	29, // 35: foresay.store.v1.StatusResponse.peers:type_name -> foresay.store.v1.PeerStatus
+	3,  // 36: foresay.store.v1.ShardStatus.oldest_undecided:type_name -> foresay.store.v1.Version
+	3,  // 37: foresay.store.v1.ShardStatus.blocked_transactions:type_name -> foresay.store.v1.Version
+	33, // 38: foresay.store.v1.ShardStatus.clock:type_name -> foresay.store.v1.ClockStatus
+	31, // 39: foresay.store.v1.ShardStatus.move:type_name -> foresay.store.v1.MoveStatus
+	32, // 40: foresay.store.v1.ShardStatus.order:type_name -> foresay.store.v1.OrderStatus
+	0,  // 41: foresay.store.v1.PageResponse.reason:type_name -> foresay.store.v1.Reason
+	36, // 42: foresay.store.v1.PageResponse.items:type_name -> foresay.store.v1.Item
+	3,  // 43: foresay.store.v1.Item.version:type_name -> foresay.store.v1.Version
+	2,  // 44: foresay.store.v1.ChangeRequest.step:type_name -> foresay.store.v1.ChangeRequest.Step
+	37, // 45: foresay.store.v1.ChangeRequest.ballot:type_name -> foresay.store.v1.Ballot
+	37, // 46: foresay.store.v1.ChangeResponse.promised:type_name -> foresay.store.v1.Ballot
+	37, // 47: foresay.store.v1.ChangeResponse.accepted:type_name -> foresay.store.v1.Ballot
+	5,  // 48: foresay.store.v1.Store.Read:input_type -> foresay.store.v1.ReadRequest
+	9,  // 49: foresay.store.v1.Store.Commit:input_type -> foresay.store.v1.CommitRequest
+	12, // 50: foresay.store.v1.Store.Declare:input_type -> foresay.store.v1.DeclareRequest
+	15, // 51: foresay.store.v1.Store.Abandon:input_type -> foresay.store.v1.AbandonRequest
+	17, // 52: foresay.store.v1.Store.Calls:input_type -> foresay.store.v1.CallBatch
+	27, // 53: foresay.store.v1.Store.Status:input_type -> foresay.store.v1.StatusRequest
+	34, // 54: foresay.store.v1.Store.Page:input_type -> foresay.store.v1.PageRequest
+	25, // 55: foresay.store.v1.Store.HandOver:input_type -> foresay.store.v1.HandOverRequest
+	38, // 56: foresay.store.v1.Store.Change:input_type -> foresay.store.v1.ChangeRequest
+	6,  // 57: foresay.store.v1.Store.Read:output_type -> foresay.store.v1.ReadResponse
+	10, // 58: foresay.store.v1.Store.Commit:output_type -> foresay.store.v1.CommitResponse
+	13, // 59: foresay.store.v1.Store.Declare:output_type -> foresay.store.v1.DeclareResponse
+	16, // 60: foresay.store.v1.Store.Abandon:output_type -> foresay.store.v1.AbandonResponse
+	19, // 61: foresay.store.v1.Store.Calls:output_type -> foresay.store.v1.AnswerBatch
+	28, // 62: foresay.store.v1.Store.Status:output_type -> foresay.store.v1.StatusResponse
+	35, // 63: foresay.store.v1.Store.Page:output_type -> foresay.store.v1.PageResponse
+	26, // 64: foresay.store.v1.Store.HandOver:output_type -> foresay.store.v1.HandOverResponse
+	39, // 65: foresay.store.v1.Store.Change:output_type -> foresay.store.v1.ChangeResponse
+	57, // [57:66] is the sub-list for method output_type
+	48, // [48:57] is the sub-list for method input_type
+	48, // [48:48] is the sub-list for extension type_name
+	48, // [48:48] is the sub-list for extension extendee
+	0,  // [0:48] is the sub-list for field type_name
 }
 
 func init() { file_foresay_store_v1_store_proto_init() }
@@ -3514,14 +3632,15 @@ func file_foresay_store_v1_store_proto_init() {
 	file_foresay_store_v1_store_proto_msgTypes[7].OneofWrappers = []any{
 		(*CommitResponse_Vote)(nil),
 		(*CommitResponse_Decision)(nil),
+		(*CommitResponse_Local)(nil),
 	}
-	file_foresay_store_v1_store_proto_msgTypes[14].OneofWrappers = []any{
+	file_foresay_store_v1_store_proto_msgTypes[15].OneofWrappers = []any{
 		(*Call_Read)(nil),
 		(*Call_Commit)(nil),
 		(*Call_Declare)(nil),
 		(*Call_Abandon)(nil),
 	}
-	file_foresay_store_v1_store_proto_msgTypes[16].OneofWrappers = []any{
+	file_foresay_store_v1_store_proto_msgTypes[17].OneofWrappers = []any{
 		(*Answer_Read)(nil),
 		(*Answer_Commit)(nil),
 		(*Answer_Failure)(nil),
@@ -3534,7 +3653,7 @@ func file_foresay_store_v1_store_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_foresay_store_v1_store_proto_rawDesc), len(file_foresay_store_v1_store_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   36,
+			NumMessages:   37,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
