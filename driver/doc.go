@@ -24,6 +24,7 @@
 //     1.
 //   - ID() [16]byte: a random name for it.
 //   - Speculative(): the caller stands on an open assumption, until Hold has returned nil.
+//   - Assumes() (ops, ok): whose predicted results it stands on; ok is false if on more than these.
 //   - Depth(): on how many. Budget(): how many runs beyond its first the callee may start.
 //   - MayPredict(): runs would go on with a prediction. WantPredictions(): the server's are wanted
 //     even though the caller stands on no assumption.

@@ -254,6 +254,27 @@ func (a *Attempt) Number() int { return int(a.number) }
 // Depth returns how many open assumptions the caller stands on.
 func (a *Attempt) Depth() int { return int(a.depth) }
 
+// Assumes returns the operations whose predicted results the caller of a speculative attempt goes
+// on with. ok is false if it stands on more than these.
+func (a *Attempt) Assumes() (ops []*Operation, ok bool) {
+	a.call.task.mu.Lock()
+	defer a.call.task.mu.Unlock()
+	use := a.call.tree.First()
+	if use == nil {
+		return nil, false
+	}
+	calls, ok := use.Assumptions()
+	for _, tc := range calls {
+		c, known := tc.Data.(*call)
+		if !known || c.op == nil {
+			ok = false
+			continue
+		}
+		ops = append(ops, c.op)
+	}
+	return ops, ok
+}
+
 // Budget returns how many runs the callee may start beyond its first: what the
 // task has left of Limits.Replays, less one that it keeps for itself, for its own
 // guess may be wrong too. So the budget shrinks from hop to hop, and runs out in

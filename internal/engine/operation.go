@@ -20,6 +20,9 @@ type Operation struct {
 	Identity string
 	// Whole says that Identity tells the call site and the connection, too.
 	Whole bool
+	// Domain names a server, or several, that keep the calls of this Domain in the order in which the
+	// code makes them: one need not wait for the answers of those before it. Empty: there is none.
+	Domain string
 	// Request is the request as the CallSite's predictors and conflict key see it.
 	Request any
 	// Observed says that the caller looks at the transport (headers, trailers,

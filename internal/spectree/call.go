@@ -37,8 +37,11 @@ type CallSpec struct {
 	// Predictions is how many values are offered now for the result.
 	Predictions int
 	Conflict    string // calls with different, non-empty keys commute
-	Effect      Effect
-	Ordered     bool // sent only after the answers of earlier ordered calls
+	// Domain names a callee that keeps its calls in order, unless it is empty: one of them need not
+	// wait for the answers of those before it.
+	Domain  string
+	Effect  Effect
+	Ordered bool // sent only after the answers of earlier ordered calls
 	// NoPrediction says that the run must get the actual result.
 	NoPrediction bool
 	// NoSpeculation says that the call cannot be sent under a speculative caller.
@@ -190,6 +193,17 @@ func (u *Use) Answer() int { return u.answer }
 // Blocker returns an unanswered call whose guessed answer the use depends on,
 // or nil.
 func (u *Use) Blocker() *Call { return u.dep.blocker() }
+
+// Assumptions returns the calls whose guessed results the use depends on. ok is false if it depends
+// on more: on a guess at what the task's own code computes, or on the task's caller.
+func (u *Use) Assumptions() (calls []*Call, ok bool) {
+	ok = u.Run.tree.caller == CallerConfirmed
+	for _, g := range u.dep.guesses(u.Run) {
+		ok = ok && !g.call.spec.Local
+		calls = append(calls, g.call)
+	}
+	return calls, ok && (len(calls) > 0 || u.dep.blocker() == nil)
+}
 
 // onceLane is the lane in the keys of calls that are one call in the whole task, whoever makes
 // them.

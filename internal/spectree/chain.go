@@ -75,7 +75,8 @@ func (n *chain) walk(of *Call, conflict string, walk int, but func(*Call) bool) 
 			continue
 		}
 		done = false
-		if m.call != of && !disjoint(m.call.spec.Conflict, conflict) && (but == nil || !but(m.call)) {
+		if m.call != of && !disjoint(m.call.spec.Conflict, conflict) && !sameDomain(m.call, of) &&
+			(but == nil || !but(m.call)) {
 			return m.call, false
 		}
 	}
@@ -100,6 +101,11 @@ func (n *chain) any(walk int, is func(*Call) bool) bool {
 // disjoint reports whether two conflict keys say that their calls commute. The
 // empty key conflicts with all.
 func disjoint(a, b string) bool { return a != "" && b != "" && a != b }
+
+// sameDomain reports whether their callee keeps two calls in order.
+func sameDomain(c, o *Call) bool {
+	return c != nil && o != nil && c.spec.Domain != "" && c.spec.Domain == o.spec.Domain
+}
 
 // tally counts the calls in chains that are not answered, so that a call that
 // commutes with all of them need not look at each.

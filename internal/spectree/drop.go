@@ -427,7 +427,7 @@ func (t *Tree) readBefore(l *Lane, c *Call) bool {
 	t.walks++
 	return c.spec.Effect == None && l.eff.any(t.walks, func(q *Call) bool {
 		before := q.answered && q.answeredAt < c.sentAt
-		return !before && !disjoint(q.spec.Conflict, c.spec.Conflict) && !c.use.Run.used(q)
+		return !before && !disjoint(q.spec.Conflict, c.spec.Conflict) && !sameDomain(q, c) && !c.use.Run.used(q)
 	})
 }
 

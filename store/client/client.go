@@ -17,6 +17,7 @@ type Client struct {
 	cfg     Config
 	read    *control.CallSite // what speculates
 	commit  *control.CallSite
+	local   *control.CallSite // commits that are guessed by their local commits; nil: there are none
 	control controller
 	name    string // of the client as a connection, to the engine
 	stats   counters
@@ -47,6 +48,12 @@ func New(cfg Config) (*Client, error) {
 	if c.read, err = control.NewCallSite(control.CallSiteConfig{Name: "store.Read", Mode: mode,
 		Effect: control.EffectNone}); err != nil {
 		return nil, err
+	}
+	if s, ok := cfg.Backend.(interface{ Speculates() bool }); ok && s.Speculates() && mode == control.ModeOn {
+		if c.local, err = control.NewCallSite(control.CallSiteConfig{Name: "store.LocalCommit", Mode: mode,
+			Effect: control.EffectStaged, ServerPredictions: true}); err != nil {
+			return nil, err
+		}
 	}
 	c.commit, err = control.NewCallSite(control.CallSiteConfig{Name: "store.Commit", Mode: control.ModeOff,
 		Effect: control.EffectImmediate})

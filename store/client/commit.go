@@ -18,10 +18,15 @@ func (a *attempt) performCommit(ctx context.Context, reads []store.Read, writes 
 	if !driver.InTask(ctx) {
 		return a.sites.Commit(ctx, Submission{Reads: reads, Writes: writes})
 	}
-	v, err := driver.Perform(ctx, &driver.Operation{
+	op := &driver.Operation{
 		CallSite: a.client.commit, Conn: a.client.name, Identity: a.snapshot + identity(a.priority, reads, writes),
 		Transport: &committing{a, reads, writes},
-	})
+	}
+	if sites, ok := a.sites.(Speculator); ok && a.client.local != nil {
+		op.CallSite, op.Domain, op.CanSpeculate = a.client.local, a.client.domain(), true
+		op.Transport = &speculating{committing: committing{a, reads, writes}, sites: sites}
+	}
+	v, err := driver.Perform(ctx, op)
 	d, ok := v.(Decision)
 	if err != nil || !ok {
 		// The engine gave the run up, or its context ended, before or after the commit left.

@@ -251,6 +251,15 @@ func (a *attempt) asked(r *reading) *request {
 
 // Commit implements client.Attempt.
 func (a *attempt) Commit(ctx context.Context, s client.Submission) client.Decision {
+	return a.commit(ctx, s, nil)
+}
+
+// Speculate implements client.Speculator.
+func (a *attempt) Speculate(ctx context.Context, s client.Submission, how client.Speculation) client.Decision {
+	return a.commit(ctx, s, &how)
+}
+
+func (a *attempt) commit(ctx context.Context, s client.Submission, how *client.Speculation) client.Decision {
 	if a.viewed(s) {
 		d := client.Decision{Txn: store.Txn{Priority: a.b.Priority, Reads: s.Reads},
 			Outcome: store.Outcome{Verdict: store.Committed}}
@@ -267,7 +276,10 @@ func (a *attempt) Commit(ctx context.Context, s client.Submission) client.Decisi
 	}
 	m := store.Submit{Priority: a.b.Priority, Reads: s.Reads, Writes: s.Writes, Hold: s.Hold,
 		Serializable: a.b.Level == client.Serializable, Begun: a.begunAs()}
-	return a.c.commit(ctx, m)
+	if how != nil {
+		m.Speculate, m.Held, m.After = true, how.Held, how.After
+	}
+	return a.c.commit(ctx, m, how)
 }
 
 // unbegun is what becomes of a transaction that could not begin: nothing was sent.
@@ -310,7 +322,7 @@ func (a *attempt) Stale(ctx context.Context, reads []store.Read) bool {
 	if a.stale != nil && a.stale.has(reads) {
 		return false // they go together, and may be old
 	}
-	o := a.c.commit(ctx, store.Submit{Reads: reads}).Outcome
+	o := a.c.commit(ctx, store.Submit{Reads: reads}, nil).Outcome
 	return o.Verdict == store.Aborted && o.Reason == store.StaleRead
 }
 

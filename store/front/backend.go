@@ -16,15 +16,24 @@ var _ client.Backend = (*Conn)(nil)
 // through the waiter's channel.
 func (c *Conn) ask(first func(client.Answer), msg func(ref uint64) store.Message) (w *waiter, ref uint64) {
 	answer := make(chan store.Message, 1)
-	w, ref = c.askFor(first, func(m store.Message) {
+	return c.askWith(&waiter{first: first, answer: answer, then: answersTo(answer)}, msg)
+}
+
+// askLocal is ask for one who takes word of a local commit.
+func (c *Conn) askLocal(local func(store.TxnID), msg func(ref uint64) store.Message) (w *waiter, ref uint64) {
+	answer := make(chan store.Message, 1)
+	return c.askWith(&waiter{local: local, answer: answer, then: answersTo(answer)}, msg)
+}
+
+// answersTo has an answer come through a channel, which is closed if there is none.
+func answersTo(answer chan<- store.Message) func(store.Message) {
+	return func(m store.Message) {
 		if m == nil {
 			close(answer)
 			return
 		}
 		answer <- m
-	}, msg)
-	w.answer = answer
-	return w, ref
+	}
 }
 
 // askFor is ask for one who does not wait: then is called with the answer, or with nil if the
@@ -32,11 +41,15 @@ func (c *Conn) ask(first func(client.Answer), msg func(ref uint64) store.Message
 func (c *Conn) askFor(
 	first func(client.Answer), then func(store.Message), msg func(ref uint64) store.Message,
 ) (w *waiter, ref uint64) {
-	w = &waiter{first: first, then: then, request: &request{}}
+	return c.askWith(&waiter{first: first, then: then}, msg)
+}
+
+func (c *Conn) askWith(w *waiter, msg func(ref uint64) store.Message) (_ *waiter, ref uint64) {
+	w.request = &request{}
 	c.mu.Lock()
 	if c.closed {
 		c.mu.Unlock()
-		then(nil)
+		w.then(nil)
 		return w, 0
 	}
 	ref, _ = c.waiting.Add(func(m store.Message) { c.took(w, m) }) // it has no bound, and is closed later
@@ -95,8 +108,8 @@ func (c *Conn) unavailable(key store.Key, r *request, err error) error {
 	return &client.UnavailableError{Key: key, Sites: sites, Detail: why, Err: err}
 }
 
-// commit commits a transaction.
-func (c *Conn) commit(ctx context.Context, s store.Submit) client.Decision {
+// commit commits a transaction. how is nil unless somebody goes on at its local commit.
+func (c *Conn) commit(ctx context.Context, s store.Submit, how *client.Speculation) client.Decision {
 	if len(s.Writes) > 0 {
 		s.Absent = c.absent(ctx)
 	}
@@ -104,7 +117,7 @@ func (c *Conn) commit(ctx context.Context, s store.Submit) client.Decision {
 		func(ref uint64) store.Message {
 			s.Ref = ref
 			return s
-		})
+		}, how)
 	switch {
 	case r == nil:
 		d.Outcome.Verdict = store.Rejected
@@ -116,22 +129,35 @@ func (c *Conn) commit(ctx context.Context, s store.Submit) client.Decision {
 
 // Resolve implements client.Backend.
 func (c *Conn) Resolve(ctx context.Context, txn store.Txn) client.Decision {
-	d, _ := c.decide(ctx, txn, func(ref uint64) store.Message { return store.Query{Ref: ref, Txn: txn} })
+	d, _ := c.decide(ctx, txn, func(ref uint64) store.Message { return store.Query{Ref: ref, Txn: txn} }, nil)
 	return d
 }
 
 // decide waits for an outcome, and returns what was sent for it: nil if the connection was closed
 // before.
 func (c *Conn) decide(
-	ctx context.Context, txn store.Txn, msg func(ref uint64) store.Message,
+	ctx context.Context, txn store.Txn, msg func(ref uint64) store.Message, how *client.Speculation,
 ) (d client.Decision, sent *request) {
-	w, ref := c.ask(nil, msg)
+	var local func(store.TxnID)
+	var settled <-chan bool
+	if how != nil {
+		local, settled = how.Local, how.Settled
+	}
+	w, ref := c.askLocal(local, msg)
 	var m store.Message
-	select {
-	case m = <-w.answer:
-	case <-ctx.Done():
-		c.deliver(store.Cancel{Ref: ref})
-		m = <-w.answer // what is known
+	for m == nil {
+		select {
+		case answer, ok := <-w.answer:
+			if m = answer; !ok {
+				return client.Decision{Txn: txn, Outcome: store.Outcome{Verdict: store.Unknown, Detail: ErrClosed.Error()}}, nil
+			}
+		case confirmed := <-settled:
+			settled = nil
+			c.deliver(store.Settle{Ref: ref, Refuted: !confirmed})
+		case <-ctx.Done():
+			c.deliver(store.Cancel{Ref: ref})
+			m = <-w.answer // what is known
+		}
 	}
 	done, ok := m.(store.Done)
 	if !ok {
@@ -152,6 +178,9 @@ func (c *Conn) decide(
 
 // Promises implements client.Backend.
 func (c *Conn) Promises() history.Level { return c.cfg.Protocol.Promises() }
+
+// Speculates reports whether transactions can be answered when they are committed locally.
+func (c *Conn) Speculates() bool { return c.cfg.Protocol.Speculates }
 
 // Stales implements client.Backend.
 func (c *Conn) Stales() bool { return c.cfg.Protocol.Stale }

@@ -108,7 +108,7 @@ func (s *server) onCertify(env *protocol.Env[store.Message], from protocol.ID, m
 	case len(s.held) >= s.cfg.MaxTxns:
 		out.Reason = store.Overloaded
 	default:
-		p := part{ID: m.ID, At: m.At, Origin: from}
+		p := part{ID: m.ID, At: m.At, Origin: from, Over: m.Over}
 		for _, key := range m.Keys {
 			p.Writes = append(p.Writes, store.Write{Key: key, Delete: true})
 		}

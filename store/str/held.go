@@ -191,7 +191,8 @@ func (s *server) isLogged(env *protocol.Env[store.Message], at raft.Position, p 
 func (s *server) displace(env *protocol.Env[store.Message], h *held) {
 	for _, w := range h.part.Writes {
 		for _, o := range s.byKey[w.Key] {
-			if o.stage != tentative || o == h || slices.Contains(h.part.Over, o.part.ID) {
+			if o.stage != tentative || o == h || slices.Contains(h.part.Over, o.part.ID) ||
+				slices.Contains(o.part.Over, h.part.ID) {
 				continue
 			}
 			if h.before == nil {
