@@ -89,12 +89,20 @@ func (a *application) run(ctx context.Context, l *link, p plot, t *txn) (err err
 	return err
 }
 
-// nest makes two transactions in a task, which begins with a guess.
+// nest makes two transactions in a task, which begins with a guess; or some more, if the store lets
+// the task go on at their local commits.
 func (a *application) nest(ctx context.Context, l *link) {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(20+a.rand.IntN(2000))*time.Millisecond)
 	defer cancel()
-	// To the history the second one is another client's, as both end when the task does.
-	txns := []*txn{a.w.newTxn(l.session, l.watch), a.w.newTxn(1_000_000+l.session, l.watch)}
+	n := 2
+	if l.watch.Speculates() {
+		n += a.rand.IntN(3)
+	}
+	// To the history each is another client's, as all end when the task does.
+	var txns []*txn
+	for i := range n {
+		txns = append(txns, a.w.newTxn(1_000_000*i+l.session, l.watch))
+	}
 	var plots []plot
 	for _, t := range txns {
 		t.nested = true
@@ -112,7 +120,8 @@ func (a *application) nest(ctx context.Context, l *link) {
 		run *result
 		err error
 	}
-	parts, err := foresay.Do(ctx, func(ctx context.Context) (parts [2]part, err error) {
+	parts, err := foresay.Do(ctx, func(ctx context.Context) (parts []part, err error) {
+		parts = make([]part, n)
 		right, err := sure.Wait(ctx)
 		for i, p := range plots {
 			p.misled = !right

@@ -55,6 +55,9 @@ func (w *world) resolve(l *link) error {
 	for _, t := range w.txns {
 		calls := t.watch.attempts(t.n)
 		if t.verdict != store.Unknown {
+			if err := w.refuted(t, calls, l); err != nil {
+				return err
+			}
 			continue
 		}
 		if len(calls) == 0 && t.nested {
@@ -75,6 +78,26 @@ func (w *world) resolve(l *link) error {
 			cancel()
 		}
 		t.verdict, t.end = v, w.now()
+	}
+	return nil
+}
+
+// refuted returns an error if a transaction that is said to be aborted is committed all the same:
+// one that was made ahead may still have been on its way.
+func (w *world) refuted(t *txn, calls []commitCall, l *link) error {
+	for _, c := range calls {
+		d := c.decision
+		if t.verdict != store.Aborted || !c.ahead || w.sc.blind {
+			continue
+		}
+		if c.ended && d.Outcome.Verdict == store.Unknown && !d.Txn.ID.IsZero() {
+			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			d = l.conn.Resolve(ctx, d.Txn)
+			cancel()
+		}
+		if d.Outcome.Verdict == store.Committed {
+			return fmt.Errorf("transaction %d is said to be aborted, and its commit was %+v", t.n, d)
+		}
 	}
 	return nil
 }
@@ -155,6 +178,9 @@ func (w *world) checkHistory() error {
 	for _, t := range w.txns {
 		calls := t.watch.attempts(t.n)
 		for i, c := range calls {
+			if i < len(calls)-1 && c.ahead {
+				continue // a later one may have written the same
+			}
 			x := history.Txn{ID: history.TxnID(100*t.n + i), Client: history.Client(t.session), Begin: t.begin, End: t.end,
 				Outcome: history.Returned}
 			switch v := c.decision.Outcome.Verdict; {

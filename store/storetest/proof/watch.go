@@ -31,6 +31,7 @@ type commitCall struct {
 	writes     []store.Write
 	decision   client.Decision
 	ended      bool
+	ahead      bool // it may be made for code that is wrong, and is made again then
 }
 
 // A watch stands between a client and its connection. It notes each commit of its attempts, and
@@ -149,8 +150,31 @@ func (w *watch) know(ctx context.Context, key store.Key, a client.Answer) {
 }
 
 func (w watched) Commit(ctx context.Context, s client.Submission) client.Decision {
+	return w.commit(ctx, s, false, w.Attempt.Commit)
+}
+
+// Speculates reports whether the store answers at local commits.
+func (w *watch) Speculates() bool {
+	b, ok := w.Backend.(interface{ Speculates() bool })
+	return ok && b.Speculates()
+}
+
+// Speculate implements client.Speculator.
+func (w watched) Speculate(ctx context.Context, s client.Submission, how client.Speculation) client.Decision {
+	return w.commit(ctx, s, true, func(ctx context.Context, s client.Submission) client.Decision {
+		return w.Attempt.(client.Speculator).Speculate(ctx, s, how)
+	})
+}
+
+// commit notes a commit. One that is made ahead may be made for code that is wrong, and again before
+// it has ended: of all of them one may be committed.
+func (w watched) commit(
+	ctx context.Context, s client.Submission, ahead bool,
+	commit func(context.Context, client.Submission) client.Decision,
+) client.Decision {
 	n, group := txnOf(ctx)
-	c := &commitCall{begin: w.world.now(), reads: slices.Clone(s.Reads), writes: slices.Clone(s.Writes)}
+	c := &commitCall{begin: w.world.now(), reads: slices.Clone(s.Reads), writes: slices.Clone(s.Writes),
+		ahead: ahead}
 	w.mu.Lock()
 	if w.known[n] == nil {
 		w.known[n] = map[store.Read]bool{}
@@ -162,14 +186,19 @@ func (w watched) Commit(ctx context.Context, s client.Submission) client.Decisio
 		}
 	}
 	for _, before := range w.calls[n] {
-		if (!before.ended || before.decision.Outcome.Verdict != store.Aborted) && !w.world.sc.blind {
+		if !ahead && (!before.ended || before.decision.Outcome.Verdict != store.Aborted) && !w.world.sc.blind {
 			w.world.fail(fmt.Errorf("transaction %d is tried again, after it was %v", n, before.decision.Outcome.Verdict))
 		}
 	}
 	w.calls[n] = append(w.calls[n], c)
 	w.mu.Unlock()
-	d := w.Attempt.Commit(ctx, s)
+	d := commit(ctx, s)
 	w.mu.Lock()
+	for _, o := range w.calls[n] {
+		if o.ended && o.decision.Outcome.Verdict == store.Committed && d.Outcome.Verdict == store.Committed {
+			w.world.fail(fmt.Errorf("transaction %d is committed twice, as %v and %v", n, o.decision.Txn.ID, d.Txn.ID))
+		}
+	}
 	c.decision, c.end, c.ended = d, w.world.now(), true
 	for _, now := range d.Current {
 		if w.near && !now.Locked {
@@ -180,7 +209,7 @@ func (w watched) Commit(ctx context.Context, s client.Submission) client.Decisio
 	return d
 }
 
-// attempts returns the commits of a transaction.
+// attempts returns the commits of a transaction: the last one is that which is committed, if any is.
 func (w *watch) attempts(n int) []commitCall {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -188,5 +217,13 @@ func (w *watch) attempts(n int) []commitCall {
 	for _, c := range w.calls[n] {
 		out = append(out, *c)
 	}
+	slices.SortStableFunc(out, func(a, b commitCall) int { return int(a.rank()) - int(b.rank()) })
 	return out
+}
+
+func (c *commitCall) rank() (n uint8) {
+	if c.ended && c.decision.Outcome.Verdict == store.Committed {
+		return 1
+	}
+	return 0
 }

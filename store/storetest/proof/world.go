@@ -379,7 +379,7 @@ func (w *world) note(t *txn, err error) {
 		}
 	case v == store.Aborted && !w.sc.blind:
 		for _, c := range calls {
-			if v := c.decision.Outcome.Verdict; !c.ended || v != store.Aborted && v != store.Rejected {
+			if v := c.decision.Outcome.Verdict; !c.ahead && (!c.ended || v != store.Aborted && v != store.Rejected) {
 				w.fail(fmt.Errorf("transaction %d is said to be aborted (%w), its commit was %+v", t.n, err, c.decision.Outcome))
 			}
 		}
