@@ -25,10 +25,10 @@ type ending struct {
 // that it depends on is final [STR §6.5]. Its timestamp follows from what is on their disks, so
 // whoever has to finish it in place of this coordinator finds the same.
 func (c *coordinator) maybeFinal(env *protocol.Env[store.Message], t *txn) {
-	if t.stage != locally || t.agreed || t.held || len(t.on) > 0 {
+	if t.stage != locally || t.agreed || t.held || t.staged || len(t.on) > 0 {
 		return
 	}
-	at, certain := t.local, !t.staged
+	at, certain := t.local, true
 	for _, k := range t.shards {
 		stamp, sure, ok := t.words[k].stamp()
 		if !ok {
@@ -181,6 +181,19 @@ func (c *coordinator) txnTold(env *protocol.Env[store.Message], t *txn, k *kit.G
 			c.abort(env, t, r.Reason)
 		} else if r.State == committed { // somebody has finished it
 			c.adopt(env, t, k.Shard, r)
+		} else if k.Shard == t.shards[0] {
+			c.confirm(env, t)
+		}
+	case confirm:
+		switch {
+		case t.stage != locally || t.agreed, r.State == forgotten && r.Reason == store.NoReason: // its part comes
+		case r.State == prepared:
+			t.staged = false
+			c.maybeFinal(env, t)
+		case r.State == committed:
+			c.adopt(env, t, k.Shard, r)
+		default:
+			c.abort(env, t, r.Reason)
 		}
 	case decide:
 		if t.agreed && t.decided == nil {

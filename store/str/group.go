@@ -77,6 +77,8 @@ func (g *group) Apply(state raft.State, at raft.Position, command []byte) {
 		if r = g.known(state, m.ID); r.State == waiting {
 			r = g.ended(state, m.ID, result{State: aborted, Reason: store.Fenced})
 		}
+	case confirm:
+		r = g.confirm(state, m.ID)
 	case done:
 		r = g.done(state, m.ID)
 	case ceil:
@@ -98,7 +100,9 @@ func (b books) equal(c books) bool {
 
 // known returns what the shard knows of a transaction: waiting if that is nothing.
 func (g *group) known(state protocol.Keys, id store.TxnID) result {
-	if g.open[id] != nil {
+	if h := g.open[id]; h != nil && h.part.Held {
+		return result{State: prepared, Reason: store.Lapsed}
+	} else if h != nil {
 		return result{State: prepared}
 	}
 	for _, prefix := range []string{toldPrefix, endedPrefix} {
@@ -124,7 +128,21 @@ func (g *group) prepare(state raft.State, at raft.Position, p part) result {
 	h := &heldPart{part: p, at: at}
 	g.hold(h)
 	state.Put(store.TxnKey(openPrefix, p.ID), openLayout.Encode(*h))
-	return result{State: prepared}
+	return g.known(state, p.ID)
+}
+
+// confirm lets a part be committed that was held. One that is not prepared yet is forgotten, as far
+// as the answer goes.
+func (g *group) confirm(state raft.State, id store.TxnID) result {
+	if h := g.open[id]; h != nil && h.part.Held {
+		h.part.Held = false
+		state.Put(store.TxnKey(openPrefix, id), openLayout.Encode(*h))
+	}
+	r := g.known(state, id)
+	if r.State == waiting {
+		r = result{State: forgotten}
+	}
+	return r
 }
 
 // refuses returns why a part cannot be prepared: somebody whom its snapshot does not show has
@@ -166,6 +184,9 @@ func (g *group) decide(state raft.State, m decide) result {
 		return r
 	}
 	h := g.open[m.ID]
+	if m.Held && !h.part.Held {
+		return g.known(state, m.ID)
+	}
 	if m.Commit {
 		g.values.RaiseCeiling(state, m.Read)
 		for _, w := range h.part.Writes {

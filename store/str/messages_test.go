@@ -31,7 +31,7 @@ func messages() []store.Message {
 		found{Ref: 1, Value: store.Value{Version: id, Present: true, Bytes: []byte("x")}}, found{Ref: 1, Reason: store.Old},
 		certify{Shard: 1, ID: id, At: 300, Keys: []store.Key{"k", "l"}, Over: p.Over},
 		certified{Shard: 1, ID: id, Stamp: 301}, certified{Shard: 1, ID: id, Reason: store.Locked},
-		displaced{Shard: 1, ID: id}, release{Shard: 1, ID: id}, kept{Shard: 1, ID: id},
+		displaced{Shard: 1, ID: id}, release{Shard: 1, ID: id}, kept{Shard: 1, ID: id}, confirm{id},
 		ask{Shard: 1, Ref: 1 << 42, Command: []byte("command")},
 		told{Ref: 1 << 42, Result: result{State: committed, At: 301}}, elsewhere{Ref: 1 << 42, Leader: 300},
 		word{Shard: 1, ID: id, At: at, Stamp: 301, Readers: p.Readers},

@@ -31,8 +31,8 @@ type part struct {
 	// coordinator may have shown.
 	Readers []protocol.ID
 	Past    clock.Stamp
-	// Held says that the client stood on what was not known to be right: only the first shard, when it
-	// is asked to, commits the transaction.
+	// Held says that the client stood on what was not known to be right. The first shard has it on
+	// record when it is (confirm): before that, nobody may commit the transaction.
 	Held bool
 }
 
@@ -65,10 +65,15 @@ type (
 		Anchor bool
 		// Read is the latest snapshot in which what it writes was read at its coordinator.
 		Read clock.Stamp
+		// Held says that it is aborted only if it is held still.
+		Held bool
 	}
 
 	// fence refuses a transaction that is not prepared, for good.
 	fence struct{ ID store.TxnID }
+
+	// confirm tells the first shard that the client of a transaction that is held was right.
+	confirm struct{ ID store.TxnID }
 
 	// done tells the first shard that all others have carried out the decision.
 	done struct{ ID store.TxnID }
@@ -99,8 +104,8 @@ const (
 // result answers a command: what the shard knows afterwards.
 type result struct {
 	State  state
-	At     clock.Stamp // of a commit
-	Reason store.Reason
+	At     clock.Stamp  // of a commit
+	Reason store.Reason // of an abort; Lapsed of what is prepared, and held
 }
 
 func commandKinds() []wirefmt.Kind[store.Message] {
@@ -113,6 +118,7 @@ func commandKinds() []wirefmt.Kind[store.Message] {
 			store.ReasonFields(c, &m.Reason)
 			wirefmt.Bool(c, &m.Anchor)
 			wirefmt.Uint(c, &m.Read)
+			wirefmt.Bool(c, &m.Held)
 		}),
 		wirefmt.NewKind[store.Message](50, func(c *wirefmt.Coder, m *fence) { store.VersionFields(c, &m.ID) }),
 		wirefmt.NewKind[store.Message](51, func(c *wirefmt.Coder, m *done) { store.VersionFields(c, &m.ID) }),
@@ -125,6 +131,7 @@ func commandKinds() []wirefmt.Kind[store.Message] {
 			wirefmt.Bool(c, &m.Serves)
 			wirefmt.Bool(c, &m.Leaves)
 		}),
+		wirefmt.NewKind[store.Message](54, func(c *wirefmt.Coder, m *confirm) { store.VersionFields(c, &m.ID) }),
 	}
 }
 

@@ -98,7 +98,12 @@ func (c *coordinator) rescueTold(env *protocol.Env[store.Message], r *rescue, k 
 		}
 		c.rescueStep(env, r)
 	case decide:
-		if r.over == nil {
+		switch {
+		case r.over == nil && res.State == prepared: // it was confirmed before
+			r.asked, r.states[k.Shard] = false, res
+			c.rescueStep(env, r)
+			return
+		case r.over == nil:
 			c.rescued(env, r, k.Shard, res)
 			return
 		}
@@ -128,8 +133,8 @@ func (c *coordinator) rescueStep(env *protocol.Env[store.Message], r *rescue) {
 	if len(r.states) < len(r.shards) || r.part == nil {
 		return
 	}
-	if r.part.Held { // its client may have been wrong, and only its coordinator would know
-		c.rescueDecide(env, r, decide{ID: r.id, Reason: store.Lapsed})
+	if r.states[first].Reason == store.Lapsed { // its client may have been wrong, and only its coordinator would know
+		c.rescueDecide(env, r, decide{ID: r.id, Reason: store.Lapsed, Held: true})
 		return
 	}
 	at, ok, aborts := c.rescueStamp(env, r)

@@ -6,6 +6,7 @@ import (
 	"github.com/foresay/foresay/clock"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/kit"
 )
 
 // speculation is what is known of a transaction whose client goes on when it is committed locally
@@ -16,8 +17,7 @@ type speculation struct {
 	// that is below its own snapshot: what it follows has read them in an earlier one.
 	limits map[store.TxnID]clock.Stamp
 	// held says that the client stands on what is not known to be right, so that the transaction must
-	// not be committed for good; staged, that this is on record, since it was when the transaction was
-	// certified everywhere.
+	// not be committed for good; staged, that this is what is on record.
 	held, staged bool
 	since        time.Duration // when the commit was asked for
 }
@@ -115,7 +115,15 @@ func (c *coordinator) speculatesOn(env *protocol.Env[store.Message], t *txn, s *
 	case s == nil && t.held:
 		t.held = false
 		c.maybeEndRead(env, t)
-		c.maybeFinal(env, t)
+		c.confirm(env, t)
+	}
+}
+
+// confirm has the first shard take down that a transaction's client was right, if that has it on
+// record that this is not known. That is done beside its certification, mostly.
+func (c *coordinator) confirm(env *protocol.Env[store.Message], t *txn) {
+	if t.stage == locally && t.staged && !t.held && !t.agreed {
+		c.calls.Ask(env, kit.GroupCall{Shard: t.shards[0], ID: t.id, Command: confirm{t.id}})
 	}
 }
 

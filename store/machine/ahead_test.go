@@ -1,0 +1,296 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/foresay/foresay"
+	"github.com/foresay/foresay/control"
+	"github.com/foresay/foresay/driver"
+	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/client"
+	"github.com/foresay/foresay/store/str"
+	"github.com/foresay/foresay/wan"
+)
+
+// aheads are tasks over a store that answers at local commits, with a client at each of three sites
+// that are 100 ms from each other.
+type aheads struct {
+	*testing.T
+	world   *world
+	clients [3]*client.Client
+	commits atomic.Int64 // of the first client's, which were sent and are committed for good
+	refused atomic.Int64
+}
+
+func playAhead(t *testing.T, play func(ctx context.Context, a *aheads)) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, wan.Uniform(100*time.Millisecond, "a", "b", "c"), func(w *world) { w.protocol = str.Protocol() })
+		defer w.close()
+		a := &aheads{T: t, world: w}
+		for i, site := range w.sites {
+			a.clients[i] = w.client(site, client.Spec, func(cfg *client.Config) {
+				cfg.Attempted = func(x client.Attempted) {
+					switch {
+					case i > 0:
+					case x.Outcome.Verdict == store.Committed:
+						a.commits.Add(1)
+					default:
+						a.refused.Add(1)
+					}
+				}
+			})
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
+		defer cancel()
+		for _, c := range a.clients { // connections are made, and groups have leaders
+			if err := a.add(ctx, c, "warm"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		a.commits.Store(0)
+		a.refused.Store(0)
+		play(ctx, a)
+	})
+}
+
+// add adds one to a counter.
+func (a *aheads) add(ctx context.Context, c *client.Client, key string) error {
+	return c.Txn(ctx, func(ctx context.Context, tx *client.Tx) error {
+		v, _, err := tx.Get(ctx, key)
+		if err != nil {
+			return err
+		}
+		n, _ := strconv.Atoi(string(v))
+		return tx.Put(key, strconv.AppendInt(nil, int64(n+1), 10))
+	})
+}
+
+// want fails unless counters hold what they should, as a client at another site sees it.
+func (a *aheads) want(ctx context.Context, want map[string]string) {
+	a.Helper()
+	for key, n := range want {
+		got, err := client.Run(ctx, a.clients[1], func(ctx context.Context, tx *client.Tx) (string, error) {
+			v, _, err := tx.Get(ctx, key)
+			return string(v), err
+		})
+		if err != nil || got != n {
+			a.Errorf("%s is %q, %v, want %q", key, got, err, n)
+		}
+	}
+}
+
+// do runs a task, and returns how long it took.
+func (a *aheads) do(ctx context.Context, f func(ctx context.Context) error) (time.Duration, error) {
+	start := time.Now()
+	_, err := foresay.Do(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, f(ctx) })
+	return time.Since(start), err
+}
+
+// TestAheadChain: transactions of a task that follow each other take as long as one of them.
+func TestAheadChain(t *testing.T) {
+	for _, same := range []bool{false, true} {
+		t.Run(fmt.Sprintf("same key %v", same), func(t *testing.T) {
+			playAhead(t, func(ctx context.Context, a *aheads) {
+				chain := func(n int) time.Duration {
+					took, err := a.do(ctx, func(ctx context.Context) error {
+						for i := range n {
+							key := "k"
+							if !same {
+								key = fmt.Sprint("k", i)
+							}
+							if err := a.add(ctx, a.clients[0], key); err != nil {
+								return err
+							}
+						}
+						return nil
+					})
+					if err != nil {
+						a.Fatal(err)
+					}
+					return took
+				}
+				one, eight := chain(1), chain(8)
+				if eight > one*115/100 {
+					a.Errorf("eight took %v, one %v", eight, one)
+				}
+				if same {
+					a.want(ctx, map[string]string{"k": "9"})
+				} else {
+					a.want(ctx, map[string]string{"k0": "2", "k1": "1", "k7": "1"})
+				}
+				if a.commits.Load() != 9 || a.refused.Load() != 0 {
+					a.Errorf("%d transactions are committed, %d were refused", a.commits.Load(), a.refused.Load())
+				}
+			})
+		})
+	}
+}
+
+// TestAheadRefused: one in the middle is refused, as somebody at another site was faster. What
+// followed it is undone with it, and made again.
+func TestAheadRefused(t *testing.T) {
+	playAhead(t, func(ctx context.Context, a *aheads) {
+		faster := make(chan error, 1)
+		go func() { faster <- a.add(ctx, a.clients[2], "k2") }()
+		time.Sleep(45 * time.Millisecond)
+		runs := 0
+		_, err := a.do(ctx, func(ctx context.Context) error {
+			runs++
+			for i := range 5 {
+				if err := a.add(ctx, a.clients[0], fmt.Sprint("k", i)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err := errors.Join(err, <-faster); err != nil {
+			a.Fatal(err)
+		}
+		a.want(ctx, map[string]string{"k0": "1", "k1": "1", "k2": "2", "k3": "1", "k4": "1"})
+		if runs < 2 || a.commits.Load() != 5 || a.refused.Load() == 0 {
+			a.Errorf("%d runs, %d transactions are committed, %d were refused", runs, a.commits.Load(), a.refused.Load())
+		}
+	})
+}
+
+// guessed is a call that is answered after a while, and was guessed at once.
+type guessed struct {
+	guess, answer string
+	after         time.Duration
+}
+
+func (g guessed) Start(_ context.Context, a *driver.Attempt) {
+	a.Predict(g.guess)
+	time.AfterFunc(g.after, func() { a.Finish(g.answer, nil) })
+}
+func (g guessed) Equal(a, b any) bool      { return a == b }
+func (g guessed) Same(a, b any) bool       { return a == b }
+func (g guessed) Accept(v any) (any, bool) { return v, true }
+
+func (g guessed) call(ctx context.Context) (string, error) {
+	site, err := control.NewCallSite(control.CallSiteConfig{Name: "/guess", Mode: control.ModeOn,
+		Effect: control.EffectNone})
+	if err != nil {
+		return "", err
+	}
+	v, err := driver.Perform(ctx, &driver.Operation{CallSite: site, Conn: "conn", Identity: "guess", Request: "guess",
+		CanSpeculate: true, Transport: g})
+	if err != nil {
+		return "", err
+	}
+	return v.(string), nil
+}
+
+// TestAheadGuess: what stands on another guess of the task is not committed before that is known to
+// be right, and not at all if it was wrong.
+func TestAheadGuess(t *testing.T) {
+	for name, x := range map[string]struct {
+		guessed
+		runs int
+	}{
+		"right, and known at once":  {guessed{"k", "k", 10 * time.Millisecond}, 1},
+		"right, and known late":     {guessed{"k", "k", time.Second}, 1},
+		"wrong, and known at once":  {guessed{"wrong", "k", 10 * time.Millisecond}, 2},
+		"wrong, and known late":     {guessed{"wrong", "k", time.Second}, 2},
+		"wrong, and known too late": {guessed{"wrong", "k", time.Minute}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			playAhead(t, func(ctx context.Context, a *aheads) {
+				took, err := a.do(ctx, func(ctx context.Context) error {
+					key, err := x.call(ctx)
+					if err != nil {
+						return err
+					}
+					for range 3 {
+						if err := a.add(ctx, a.clients[0], key); err != nil {
+							return err
+						}
+					}
+					return nil
+				})
+				if err != nil {
+					a.Fatal(err)
+				}
+				a.want(ctx, map[string]string{"k": "3", "wrong": ""})
+				if most := x.after + 700*time.Millisecond; took > most || a.commits.Load() != 3 {
+					a.Errorf("it took %v (at most %v), %d transactions are committed", took, most, a.commits.Load())
+				}
+			})
+		})
+	}
+}
+
+// TestAheadShown: what a task does outside of the store waits until all before it is final.
+func TestAheadShown(t *testing.T) {
+	playAhead(t, func(ctx context.Context, a *aheads) {
+		_, err := a.do(ctx, func(ctx context.Context) error {
+			for i := range 3 {
+				if err := a.add(ctx, a.clients[0], "k"); err != nil {
+					return err
+				}
+				_, err := foresay.Act(ctx, fmt.Sprint(i), func(ctx context.Context) (struct{}, error) {
+					a.want(ctx, map[string]string{"k": fmt.Sprint(i + 1)})
+					return struct{}{}, nil
+				})
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			a.Fatal(err)
+		}
+	})
+}
+
+// TestAheadGivenUp: a task ends with its context while its transactions are on their way. What it
+// leaves behind is a beginning of what it would have done, and in nobody's way.
+func TestAheadGivenUp(t *testing.T) {
+	for _, after := range []time.Duration{1, 20, 60, 100, 149, 151, 200} {
+		t.Run((after * time.Millisecond).String(), func(t *testing.T) {
+			playAhead(t, func(ctx context.Context, a *aheads) {
+				short, cancel := context.WithTimeout(ctx, after*time.Millisecond)
+				defer cancel()
+				_, err := a.do(short, func(ctx context.Context) error {
+					for i := range 4 {
+						if err := a.add(ctx, a.clients[0], fmt.Sprint("k", i)); err != nil {
+							return err
+						}
+					}
+					time.Sleep(20 * time.Millisecond)
+					return nil
+				})
+				start := time.Now()
+				sum := 0
+				for i := range 4 {
+					n, err := client.Run(ctx, a.clients[1], func(ctx context.Context, tx *client.Tx) (int, error) {
+						v, _, err := tx.Get(ctx, fmt.Sprint("k", i))
+						if err != nil {
+							return 0, err
+						}
+						return len(v), tx.Put(fmt.Sprint("k", i), []byte("2"))
+					})
+					if err != nil {
+						a.Fatal(err)
+					}
+					if n > 0 && sum != i {
+						a.Errorf("k%d is written, and something before it is not", i)
+					}
+					sum += n
+				}
+				if took := time.Since(start); took > 4*time.Second {
+					a.Errorf("others had to wait %v", took)
+				}
+				a.Logf("%v: %d are committed, %v", after*time.Millisecond, sum, err)
+			})
+		})
+	}
+}
