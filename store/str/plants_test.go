@@ -132,6 +132,21 @@ func readPlants() []plant.Bug {
 			Old: "\t\tif at < t.latest {\n", New: "\t\tif at < t.latest && !MUTANT {\n",
 		},
 		{
+			Name: "what is certified at the site is safe for ever", Test: "TestVouchedCommits",
+			Old: "\t\tleast = min(least, at)\n", New: "\t\tif !MUTANT {\n\t\t\tleast = min(least, at)\n\t\t}\n",
+		},
+		{
+			Name: "nobody vouches for longer", Test: "TestVouchedCommits",
+			Old: "\t\t\tc.askCertify(env, t, uint32(c.places[w.Server].Index))\n",
+			New: "\t\t\tif !MUTANT {\n\t\t\t\tc.askCertify(env, t, uint32(c.places[w.Server].Index))\n\t\t\t}\n",
+		},
+		{
+			Name: "what is given up at a server was vouched for in vain", Test: "TestForgottenTentative",
+			Old: "\t\t\ts.noted = max(s.noted, s.reads.Ceiling()) // its",
+			New: "\t\t\tif MUTANT {\n\t\t\t\ts.drop(env, h)\n\t\t\t\tcontinue\n\t\t\t}\n" +
+				"\t\t\ts.noted = max(s.noted, s.reads.Ceiling()) // its",
+		},
+		{
 			Name: "what depends on a local commit is read for longer", Test: "TestBoundOfDependents",
 			Old: "\t\tt.bound = min(t.bound, x.bound)\n",
 			New: "\t\tif !MUTANT {\n\t\t\tt.bound = min(t.bound, x.bound)\n\t\t}\n",

@@ -509,3 +509,52 @@ func TestNoReaders(t *testing.T) {
 		t.Errorf("who finishes it commits at %v, %v; want 91", stamp, ok)
 	}
 }
+
+// TestVouchedCommits has what is certified at the site be shown together with no later commit than
+// its server vouches for: one above that may have overtaken it, without that server.
+func TestVouchedCommits(t *testing.T) {
+	c := newSoloCoordinator(t)
+	a, b, m := c.key(0, "a"), c.key(0, "b"), c.key(0, "m")
+	c.begins(5, m)
+	c.Receive(c.env, 205, store.CommitRequest{Txn: store.Txn{ID: txnID(5), Writes: []store.Write{{Key: a}}}})
+	c.said()
+	c.Receive(c.env, 11, vouched{Shard: 0, ID: txnID(5), Until: 30})
+	c.Receive(c.env, 11, certified{Shard: 0, ID: txnID(5), Stamp: 6})
+	c.local(t, 5)
+	finds := func(at, version uint64) []store.Message {
+		c.begins(at, b)
+		for ref, r := range c.coordinator.reads {
+			if r.t.id == txnID(at) {
+				v := store.Version{Time: version, Client: 1}
+				c.Receive(c.env, r.to, found{Ref: ref, Value: store.Value{Version: v, Present: true, Bytes: []byte("b")}})
+			}
+		}
+		c.said()
+		return c.reads(at, a)
+	}
+	expectValues(t, finds(40, 30), "")
+	expectValues(t, finds(50, 31))
+	c.Expire(c.env, txnTimer{txnID(5)})
+	if asked := only[certify](c.said()); len(asked) != 1 || asked[0].ID != txnID(5) {
+		t.Errorf("its server is asked %+v", asked)
+	}
+	c.Receive(c.env, 11, vouched{Shard: 0, ID: txnID(5), Until: 31})
+	expectValues(t, c.said(), "")
+}
+
+// TestForgottenTentative has what was certified at the site, and is given up there, be overtaken
+// by no commit that its coordinator was told would wait for it.
+func TestForgottenTentative(t *testing.T) {
+	s := newSoloServer(t)
+	a := s.key(0, "a")
+	s.Receive(s.env, 10, certify{Shard: 0, ID: txnID(100), At: 100, Keys: []store.Key{a}})
+	said := only[vouched](s.said())
+	if len(said) != 1 || said[0].Until != clock.Stamp(time.Hour) {
+		t.Fatalf("it is vouched for so: %+v", said)
+	}
+	s.env.Now += 25 * s.cfg.RoundTrip
+	s.sweep(s.env)
+	if got := s.certifies(200, a); len(got) != 1 || got[0].Stamp <= said[0].Until {
+		t.Errorf("another one is certified so: %+v", got)
+	}
+}

@@ -354,6 +354,7 @@ func (s *server) sweep(env *protocol.Env[store.Message]) {
 	}
 	for _, h := range s.all() {
 		if h.stage == tentative && env.Now-h.heard > tentativeTrips*s.cfg.RoundTrip {
+			s.noted = max(s.noted, s.reads.Ceiling()) // its coordinator may count on that: see vouch
 			s.drop(env, h)
 		}
 		if h.stage == tentative && h.gaveWay {

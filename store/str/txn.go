@@ -30,14 +30,14 @@ type txn struct {
 	heard  time.Duration // when its client was last heard of
 	steps  map[uint32]*step
 
-	// What it has read says which of the coordinator's transactions it depends on, which of these are
-	// unsafe, with their snapshots (OLC), and the latest final commit that it has seen (FFC)
-	// [STR §6.2].
+	// What it has read says which of the coordinator's transactions it depends on, up to which commits
+	// none of these may have been overtaken (OLC, the least), and the latest final commit that it has
+	// seen (FFC) [STR §6.2].
 	on      map[store.TxnID]*txn // not final; to read, to be certified on top of
 	by      map[store.TxnID]*txn // depend on it
 	unsafe  map[store.TxnID]clock.Stamp
 	latest  clock.Stamp
-	blocked []*reading // answered, and held back until no unsafe one is earlier than the latest
+	blocked []*reading // answered, and held back while one that it depends on is unsafe at the latest
 	commits bool       // the client has asked for the commit
 
 	speculation
@@ -270,9 +270,9 @@ func (t *txn) awaitsWord() bool {
 	return false
 }
 
-// deliver hands out what was read, unless the snapshot may have two transactions that conflict: an
-// unsafe one that may turn out to have been overtaken, and one that is final and later than its
-// snapshot [STR §6.2] (S2). While the first shard of one that the snapshot shows decides, servers
+// deliver hands out what was read, unless the snapshot may have two transactions that conflict: one
+// that may turn out to have been overtaken, and one that is final and later than that one is safe
+// for [STR §6.2] (S2). While the first shard of one that the snapshot shows decides, servers
 // may know already that it is later than the snapshot, and this coordinator does not.
 func (c *coordinator) deliver(env *protocol.Env[store.Message], t *txn) {
 	if t.awaitsWord() {
