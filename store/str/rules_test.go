@@ -487,11 +487,13 @@ func TestStackedEnds(t *testing.T) {
 	}
 }
 
-// TestAdmittedReaders has a leader count on who is admitted by an entry before its own.
+// TestAdmittedReaders has a leader count on who is admitted by an entry before its own, but for
+// those that are to leave.
 func TestAdmittedReaders(t *testing.T) {
 	s := newSoloServer(t)
 	s.state.books.deaf = []protocol.ID{21, 31}
-	s.admitted[21] = true
+	s.admitted[21], s.admitted[31] = true, true
+	s.state.books.leaving = []protocol.ID{31}
 	if got := s.readers([]protocol.ID{11, 21, 31}); !slices.Equal(got, []protocol.ID{11, 21}) {
 		t.Errorf("%v serve reads", got)
 	}

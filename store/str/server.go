@@ -302,8 +302,8 @@ func (s *server) mayReplace(env *protocol.Env[store.Message], m store.Replace) b
 	}
 	b := s.state.books
 	if slices.Contains(b.leaving, goes) && !slices.Contains(b.leaving, stays) {
-		for _, h := range s.state.open { //pure:ok any one is a reason
-			if slices.Contains(h.part.Readers, goes) {
+		for _, h := range s.held { //pure:ok any one is a reason
+			if h.stage != tentative && slices.Contains(h.part.Readers, goes) {
 				env.Send(protocol.App, store.Replacing{Ref: m.Ref, Leads: true,
 					Reason: "transactions may need the old server's word"})
 				return true
@@ -393,9 +393,11 @@ func (s *server) sweep(env *protocol.Env[store.Message]) {
 }
 
 // readers returns those of a group's members that serve reads, as of the end of this leader's log.
+// One that is to leave has asked to be admitted in vain.
 func (s *server) readers(members []protocol.ID) []protocol.ID {
+	b := s.state.books
 	return slices.DeleteFunc(slices.Clone(members), func(id protocol.ID) bool {
-		return slices.Contains(s.state.books.deaf, id) && !s.admitted[id]
+		return slices.Contains(b.deaf, id) && (!s.admitted[id] || slices.Contains(b.leaving, id))
 	})
 }
 
