@@ -44,7 +44,11 @@ func stampPlants() []plant.Bug {
 		},
 		{
 			Name: "nobody remembers what was read before a restart (S22)", Test: "TestSeedsNotice/252",
-			Old: "\tif start {\n\t\ts.noted =", New: "\tif start && !MUTANT {\n\t\ts.noted =",
+			Old: "\tif s.starts {\n", New: "\tif s.starts && !MUTANT {\n",
+		},
+		{
+			Name: "a state that is loaded is taken over behind what follows it", Test: "TestWordsStay",
+			Old: "\ts.takeOver(env) // first", New: "\tif !MUTANT {\n\t\ts.takeOver(env)\n\t} // first",
 		},
 		{
 			Name: "a reader is dropped and the floor is where it was (S19)", Test: "TestSeedsNotice/69",

@@ -45,6 +45,7 @@ type server struct {
 	// anybody.
 	raised time.Duration
 	opened map[store.TxnID]time.Duration
+	starts bool // it has not taken over the state on its disk yet
 }
 
 // question is a command that a coordinator has asked for.
@@ -108,8 +109,9 @@ func (s *server) Start(env *protocol.Env[store.Message], log []protocol.Record[s
 	}
 	s.reads = reads
 	s.loadOwn(env)
+	s.starts = true
 	s.group.Start(env, log)
-	s.loaded(env, true)
+	s.takeOver(env)
 	env.After(s.cfg.RoundTrip, sweepTimer{})
 }
 
@@ -185,9 +187,7 @@ func (s *server) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
 // after ends each call: a state that was replaced is taken over, and what waited for keys that were
 // touched is tried again.
 func (s *server) after(env *protocol.Env[store.Message]) {
-	if s.state.loaded {
-		s.loaded(env, false)
-	}
+	s.takeOver(env)
 	s.tryAgain(env)
 }
 
@@ -254,6 +254,7 @@ func (s *server) propose(env *protocol.Env[store.Message], command store.Message
 
 // committed answers who asked for a command, and takes note of what it has done.
 func (s *server) committed(env *protocol.Env[store.Message], at raft.Position, command []byte) {
+	s.takeOver(env) // first: what follows goes by what is prepared, and was read, in that state
 	r := s.state.results[0]
 	s.state.results = s.state.results[1:]
 	m, _ := s.state.format.Decode(command)
