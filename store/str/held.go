@@ -291,8 +291,8 @@ func (s *server) loadOwn(env *protocol.Env[store.Message]) {
 	slices.SortFunc(s.logged, func(a, b *held) int { return int(a.at.Index) - int(b.at.Index) })
 }
 
-// takeOver takes over a state that was on disk, or that has replaced this member's, if there is one.
-// At the start nobody remembers who has read what, but it was all at or below the ceiling.
+// takeOver takes over a state that was on disk, or that has replaced this member's, if there is
+// one. At the start nobody remembers who has read what, but it was all at or below the ceiling.
 func (s *server) takeOver(env *protocol.Env[store.Message]) {
 	if !s.state.loaded {
 		return

@@ -223,6 +223,15 @@ func certifyPlants() []plant.Bug {
 			New: "t.stage == running && !t.gave(m.Txn.Reads) && !MUTANT {",
 		},
 		{
+			Name: "what was begun anew is committed as if nobody had asked for that before", Test: "TestCommitsAnew",
+			Old: "\tcase t != nil && m.Recover && ", New: "\tcase t != nil && m.Recover && !MUTANT && ",
+		},
+		{
+			Name: "what was given up was not committed before", Test: "TestCommitsAnew",
+			Old: "\t\tif d := c.past.of[m.Txn.ID]; !d.ID.IsZero() {\n",
+			New: "\t\tif d, ok := c.past.of[m.Txn.ID]; !d.ID.IsZero() || ok && MUTANT {\n",
+		},
+		{
 			Name: "a client goes on as of another snapshot", Test: "TestClientNotices",
 			Old: "\tif o.at != 0 && m.At != o.at {", New: "\tif o.at != 0 && m.At != o.at && !MUTANT {",
 		},

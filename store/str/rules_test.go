@@ -580,3 +580,21 @@ func TestWordsStay(t *testing.T) {
 		t.Errorf("it was stamped %v, and is held as %+v", stamp, h)
 	}
 }
+
+// TestCommitsAnew has a coordinator that was started again, and has begun a transaction anew, ask
+// what became of the commit that was asked for before: it may be prepared as of another snapshot.
+func TestCommitsAnew(t *testing.T) {
+	for _, silent := range []bool{false, true} {
+		c := newSoloCoordinator(t)
+		c.begins(7, c.key(0, "a"))
+		if silent {
+			c.end(c.env, c.txns[txnID(7)])
+		}
+		txn := store.Txn{ID: txnID(7), Writes: []store.Write{{Key: c.key(0, "a")}}}
+		c.Receive(c.env, 207, store.CommitRequest{Txn: txn, Recover: true})
+		said := c.said()
+		if len(only[certify](said))+len(only[store.Decided](said)) > 0 || c.rescue[txn.ID] == nil {
+			t.Errorf("given up before: %v; it says %+v", silent, said)
+		}
+	}
+}

@@ -328,8 +328,13 @@ func (c *coordinator) onCommit(
 		t.addClient(from)
 		c.speculatesOn(env, t, s)
 		return
+	case t != nil && m.Recover && !m.Txn.ReadOnly():
+		// It was asked for before. If this coordinator was started again since, and has begun it anew,
+		// it may be prepared everywhere as of another snapshot.
+		c.end(env, t)
+		fallthrough
 	case t == nil: // each one begins by a declaration
-		if d, ok := c.past.of[m.Txn.ID]; ok {
+		if d := c.past.of[m.Txn.ID]; !d.ID.IsZero() {
 			env.Send(from, d)
 		} else {
 			c.askWhatBecame(env, from, m.Txn)
@@ -407,7 +412,7 @@ func (c *coordinator) end(env *protocol.Env[store.Message], t *txn) {
 
 // past is how the latest transactions have ended, so that none begins a second time.
 type past struct {
-	of    map[store.TxnID]store.Decided
+	of    map[store.TxnID]store.Decided // zero: it was given up, and its commit was not asked for here
 	order []pastTxn // the first one ended first
 }
 
@@ -421,7 +426,7 @@ const pastTrips = 20
 
 // add remembers a transaction, and forgets those that have ended before a time.
 func (p *past) add(t *txn, now, since time.Duration) {
-	d := store.Decided{ID: t.id, Verdict: store.Aborted, Reason: store.Fenced} // nobody has asked for its commit in time
+	var d store.Decided
 	if t.decided != nil {
 		d = *t.decided
 	}
