@@ -41,6 +41,7 @@ type words struct {
 	of map[protocol.ID]word
 	// leader is the word of one that leads.
 	leader *word
+	asks   bool // the group was asked to prepare it, and has not answered
 }
 
 // boundTrips is for how many round trips after a transaction's snapshot its writes are read before
@@ -287,16 +288,23 @@ func (c *coordinator) readAnew(env *protocol.Env[store.Message], t *txn) {
 func (c *coordinator) certifyEverywhere(env *protocol.Env[store.Message], t *txn) {
 	t.words = map[uint32]*words{}
 	t.staged = t.held
-	p := part{ID: t.id, At: t.at, Local: t.local, Shards: t.shards, Origin: c.cfg.ID, Sure: t.sure, Held: t.held}
+	for i, k := range t.shards {
+		t.words[k] = &words{of: map[protocol.ID]word{}}
+		c.prepareAt(env, t, i)
+	}
+}
+
+// prepareAt has the group of one of a transaction's shards prepare it.
+func (c *coordinator) prepareAt(env *protocol.Env[store.Message], t *txn, i int) {
+	k := t.shards[i]
+	p := part{ID: t.id, At: t.at, Local: t.local, Shards: t.shards, Origin: c.cfg.ID, Sure: t.sure, Held: t.staged,
+		Writes: t.parts[i].Writes, Over: c.overAt(t, k)}
 	for _, on := range t.on { //pure:ok they are sorted
 		p.On = append(p.On, dependency{on.id, on.shards[0], t.limitOf(on.id)})
 	}
 	slices.SortFunc(p.On, func(a, b dependency) int { return a.ID.Compare(b.ID) })
-	for i, k := range t.shards {
-		t.words[k] = &words{of: map[protocol.ID]word{}}
-		p.Writes, p.Over = t.parts[i].Writes, c.overAt(t, k)
-		c.calls.Ask(env, kit.GroupCall{Shard: k, ID: t.id, Command: prepare{p}})
-	}
+	t.words[k].asks = true
+	c.calls.Ask(env, kit.GroupCall{Shard: k, ID: t.id, Command: prepare{p}})
 }
 
 // onWord takes a member's word.
@@ -398,14 +406,23 @@ func (w *words) missing(all []protocol.ID) (out []protocol.ID) {
 	return out
 }
 
+// finishedLooks is after how many looks at missing words the group is asked what became of a
+// transaction.
+const finishedLooks = 8
+
 // wordsAgain asks those again of whom there is no word.
 func (c *coordinator) wordsAgain(env *protocol.Env[store.Message], t *txn) {
 	if t.decided != nil {
 		return
 	}
 	t.asked++
-	for _, k := range t.shards {
-		c.askWords(env, t.id, k, t.words[k], t.asked > 2)
+	for i, k := range t.shards {
+		w := t.words[k]
+		c.askWords(env, t.id, k, w, t.asked > 2)
+		// Members have no word on what somebody else has finished meanwhile. The group knows.
+		if _, _, ok := w.stamp(); !ok && !w.asks && t.asked%finishedLooks == 0 {
+			c.prepareAt(env, t, i)
+		}
 	}
 	if t.vouched != nil && c.mode.speculates {
 		for _, w := range t.sure {

@@ -598,3 +598,28 @@ func TestCommitsAnew(t *testing.T) {
 		}
 	}
 }
+
+// TestFinishedMeanwhile has a coordinator that lacks words find out that somebody else has finished
+// its transaction: the members have forgotten it.
+func TestFinishedMeanwhile(t *testing.T) {
+	c := newSoloCoordinator(t)
+	a := c.key(0, "a")
+	c.begins(5, a)
+	asked := only[ask](c.commits(5, 6, a))
+	if len(asked) != 1 {
+		t.Fatalf("it is certified so: %+v", asked)
+	}
+	c.Receive(c.env, 11, told{asked[0].Ref, result{State: prepared}})
+	asked = nil
+	for range finishedLooks {
+		c.Expire(c.env, txnTimer{txnID(5)})
+		asked = append(asked, only[ask](c.said())...)
+	}
+	if len(asked) != 1 {
+		t.Fatalf("the group is asked %+v", asked)
+	}
+	c.Receive(c.env, 11, told{asked[0].Ref, result{State: committed, At: 9}})
+	if d := only[store.Decided](c.said()); len(d) != 1 || d[0].Verdict != store.Committed || d[0].Version.Time != 9 {
+		t.Errorf("its client is told %+v", d)
+	}
+}

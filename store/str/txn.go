@@ -413,7 +413,7 @@ func (c *coordinator) end(env *protocol.Env[store.Message], t *txn) {
 // past is how the latest transactions have ended, so that none begins a second time.
 type past struct {
 	of    map[store.TxnID]store.Decided // zero: it was given up, and its commit was not asked for here
-	order []pastTxn // the first one ended first
+	order []pastTxn                     // the first one ended first
 }
 
 type pastTxn struct {
