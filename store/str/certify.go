@@ -83,6 +83,7 @@ func (s *server) onCertify(env *protocol.Env[store.Message], from protocol.ID, m
 		if out.Stamp = h.stamp; h.gaveWay {
 			out.Stamp, out.Reason = 0, store.Locked
 		}
+		s.vouch(env, from, h)
 		env.Send(from, out)
 		return
 	}
@@ -116,8 +117,33 @@ func (s *server) onCertify(env *protocol.Env[store.Message], from protocol.ID, m
 		s.add(env, h)
 		s.putOwn(env, h) // whoever has this word takes it for one that does not change
 		out.Stamp = h.stamp
+		s.vouch(env, from, h)
 	}
 	env.Send(from, out)
+}
+
+// vouch tells a coordinator up to which timestamp nothing that conflicts with a transaction commits
+// before the transaction has given way here. That is this server's ceiling: a commit without the
+// server's word is above the floor, and so above all ceilings that the server has heard of while it
+// served reads.
+func (s *server) vouch(env *protocol.Env[store.Message], to protocol.ID, h *held) {
+	if !s.mode.speculates || s.deaf() || h.gaveWay {
+		return
+	}
+	for _, w := range h.part.Writes { // a copy of the state may have what was committed meanwhile
+		if clock.Stamp(s.state.values.Newest(s.group.State(env), w.Key).Version.Time) > h.part.At {
+			return
+		}
+	}
+	if s.low(env, h.part.At) {
+		s.wantCeiling(env, h.part.At)
+	}
+	env.Send(to, vouched{s.self, h.part.ID, s.reads.Ceiling()})
+}
+
+// low reports whether it is time to ask for a higher ceiling than a snapshot needs.
+func (s *server) low(env *protocol.Env[store.Message], at clock.Stamp) bool {
+	return s.reads.Ceiling()-at < clock.Stamp(leaseTrips*s.cfg.RoundTrip/2) || env.Now-s.raised > tellTrips*s.cfg.RoundTrip
 }
 
 // mine reports whether keys are the shard's, in ascending order.
@@ -207,8 +233,7 @@ func (s *server) onRead(env *protocol.Env[store.Message], from protocol.ID, m re
 		out.Reason = s.waitHigh(env, from, m)
 		s.wantCeiling(env, m.At)
 	default:
-		low := s.reads.Ceiling()-m.At < clock.Stamp(leaseTrips*s.cfg.RoundTrip/2)
-		if low || env.Now-s.raised > tellTrips*s.cfg.RoundTrip {
+		if s.low(env, m.At) {
 			s.wantCeiling(env, m.At)
 		}
 		s.answer(env, from, m)

@@ -3,6 +3,7 @@ package str
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/foresay/foresay/clock"
@@ -24,10 +25,13 @@ type certification struct {
 	waited bool            // one has said that it waits for others since
 	apart  bool            // one was silent, so it is not known here what it has served
 	sure   []sureWord
-	local  clock.Stamp // [STR: LC]
-	bound  clock.Stamp // what it has written is not read in later snapshots before it is final
-	read   clock.Stamp // the latest snapshot in which it was
-	above  clock.Stamp // the latest snapshot in which what it overwrites was read here
+	// vouched is up to which commits of others the site's servers would have it give way, by shard;
+	// nil: they would not, or not all of them.
+	vouched map[uint32]clock.Stamp
+	local   clock.Stamp // [STR: LC]
+	bound   clock.Stamp // what it has written is not read in later snapshots before it is final
+	read    clock.Stamp // the latest snapshot in which it was
+	above   clock.Stamp // the latest snapshot in which what it overwrites was read here
 
 	words map[uint32]*words // by shard
 }
@@ -37,6 +41,7 @@ type words struct {
 	of map[protocol.ID]word
 	// leader is the word of one that leads.
 	leader *word
+	asks   bool // the group was asked to prepare it, and has not answered
 }
 
 // boundTrips is for how many round trips after a transaction's snapshot its writes are read before
@@ -90,7 +95,7 @@ func (c *coordinator) certify(env *protocol.Env[store.Message], t *txn) {
 		c.table.of(w.Key).certifying = t
 	}
 	t.parts, t.shards = c.cfg.Layout.Split(store.Txn{ID: t.id, Writes: t.writes})
-	t.lacks = map[uint32]bool{}
+	t.lacks, t.vouched = map[uint32]bool{}, map[uint32]clock.Stamp{}
 	for _, k := range t.shards {
 		if _, ok := c.local(k); ok {
 			t.lacks[k] = true
@@ -129,13 +134,19 @@ func (c *coordinator) wake(env *protocol.Env[store.Message], keys []store.Write)
 func (c *coordinator) askSite(env *protocol.Env[store.Message], t *txn) {
 	t.asked++
 	for _, k := range slices.Sorted(maps.Keys(t.lacks)) {
-		m := certify{Shard: k, ID: t.id, At: t.at, Over: c.overAt(t, k)}
-		for _, w := range t.part(k).Writes {
-			m.Keys = append(m.Keys, w.Key)
-		}
-		id, _ := c.local(k)
-		env.Send(id, m)
+		c.askCertify(env, t, k)
 	}
+}
+
+// askCertify asks a server of the site to certify a transaction or, if it has, to vouch for it
+// further.
+func (c *coordinator) askCertify(env *protocol.Env[store.Message], t *txn, shard uint32) {
+	m := certify{Shard: shard, ID: t.id, At: t.at, Over: c.overAt(t, shard)}
+	for _, w := range t.part(shard).Writes {
+		m.Keys = append(m.Keys, w.Key)
+	}
+	id, _ := c.local(shard)
+	env.Send(id, m)
 }
 
 // part returns what a transaction writes at a shard.
@@ -189,6 +200,27 @@ func (c *coordinator) onCertified(env *protocol.Env[store.Message], from protoco
 	}
 }
 
+// onVouched takes up to which commits a server of the site would have a transaction give way.
+func (c *coordinator) onVouched(env *protocol.Env[store.Message], from protocol.ID, m vouched) {
+	t := c.txns[m.ID]
+	if t == nil || t.vouched == nil || !slices.Contains(t.shards, m.Shard) {
+		return
+	}
+	if id, ok := c.local(m.Shard); !ok || id != from {
+		return
+	}
+	t.vouched[m.Shard] = max(t.vouched[m.Shard], m.Until)
+	if t.stage != locally {
+		return
+	}
+	c.isSafeUntil(t, t.leastVouched())
+	for _, d := range c.readers(t) {
+		if d.stage == running {
+			c.deliver(env, d)
+		}
+	}
+}
+
 // certifyAgain asks the site's servers again. If one does not answer then, its shard counts as one
 // of which the site has no copy.
 func (c *coordinator) certifyAgain(env *protocol.Env[store.Message], t *txn) {
@@ -224,9 +256,7 @@ func (c *coordinator) maybeLocal(env *protocol.Env[store.Message], t *txn) {
 		t.local = max(t.local, c.begun+1)
 	}
 	t.stage, t.asked = locally, 0
-	if len(t.sure) < len(t.shards) {
-		t.unsafe[t.id] = t.at
-	}
+	c.isSafeUntil(t, t.leastVouched())
 	for _, w := range t.writes {
 		e := c.table.of(w.Key)
 		e.certifying = nil
@@ -258,16 +288,23 @@ func (c *coordinator) readAnew(env *protocol.Env[store.Message], t *txn) {
 func (c *coordinator) certifyEverywhere(env *protocol.Env[store.Message], t *txn) {
 	t.words = map[uint32]*words{}
 	t.staged = t.held
-	p := part{ID: t.id, At: t.at, Local: t.local, Shards: t.shards, Origin: c.cfg.ID, Sure: t.sure, Held: t.held}
+	for i, k := range t.shards {
+		t.words[k] = &words{of: map[protocol.ID]word{}}
+		c.prepareAt(env, t, i)
+	}
+}
+
+// prepareAt has the group of one of a transaction's shards prepare it.
+func (c *coordinator) prepareAt(env *protocol.Env[store.Message], t *txn, i int) {
+	k := t.shards[i]
+	p := part{ID: t.id, At: t.at, Local: t.local, Shards: t.shards, Origin: c.cfg.ID, Sure: t.sure, Held: t.staged,
+		Writes: t.parts[i].Writes, Over: c.overAt(t, k)}
 	for _, on := range t.on { //pure:ok they are sorted
 		p.On = append(p.On, dependency{on.id, on.shards[0], t.limitOf(on.id)})
 	}
 	slices.SortFunc(p.On, func(a, b dependency) int { return a.ID.Compare(b.ID) })
-	for i, k := range t.shards {
-		t.words[k] = &words{of: map[protocol.ID]word{}}
-		p.Writes, p.Over = t.parts[i].Writes, c.overAt(t, k)
-		c.calls.Ask(env, kit.GroupCall{Shard: k, ID: t.id, Command: prepare{p}})
-	}
+	t.words[k].asks = true
+	c.calls.Ask(env, kit.GroupCall{Shard: k, ID: t.id, Command: prepare{p}})
 }
 
 // onWord takes a member's word.
@@ -284,22 +321,33 @@ func (c *coordinator) onWord(env *protocol.Env[store.Message], from protocol.ID,
 	if t := c.txns[m.ID]; t != nil && t.stage == locally && t.words[m.Shard] != nil {
 		t.words[m.Shard].add(from, m)
 		if id, ok := c.local(m.Shard); ok && !slices.Contains(m.Readers, id) {
-			c.isUnsafe(t)
+			t.vouched = nil
+			c.isSafeUntil(t, t.at)
 		}
 		c.maybeFinal(env, t)
 	}
 }
 
-// isUnsafe takes note that a transaction may be overtaken by one of which the site does not hear
-// before it is final.
-func (c *coordinator) isUnsafe(t *txn) {
-	if _, known := t.unsafe[t.id]; known {
-		return
-	}
-	t.unsafe[t.id] = t.at
+// isSafeUntil takes note that a transaction may be overtaken, by a commit above a timestamp, before
+// the site hears of that.
+func (c *coordinator) isSafeUntil(t *txn, until clock.Stamp) {
+	t.unsafe[t.id] = until
 	for _, d := range c.readers(t) {
-		d.unsafe[t.id] = t.at
+		d.unsafe[t.id] = until
 	}
+}
+
+// leastVouched returns up to which commits the site's servers would have a transaction give way:
+// its snapshot, if one of its shards has no copy there.
+func (t *txn) leastVouched() clock.Stamp {
+	if len(t.vouched) < len(t.shards) {
+		return t.at
+	}
+	least := clock.Stamp(math.MaxInt64)
+	for _, at := range t.vouched { //pure:ok the least of all
+		least = min(least, at)
+	}
+	return max(least, t.at)
 }
 
 // add takes a word. Those of another place in the log do not count with it.
@@ -358,14 +406,28 @@ func (w *words) missing(all []protocol.ID) (out []protocol.ID) {
 	return out
 }
 
+// finishedLooks is after how many looks at missing words the group is asked what became of a
+// transaction.
+const finishedLooks = 8
+
 // wordsAgain asks those again of whom there is no word.
 func (c *coordinator) wordsAgain(env *protocol.Env[store.Message], t *txn) {
 	if t.decided != nil {
 		return
 	}
 	t.asked++
-	for _, k := range t.shards {
-		c.askWords(env, t.id, k, t.words[k], t.asked > 2)
+	for i, k := range t.shards {
+		w := t.words[k]
+		c.askWords(env, t.id, k, w, t.asked > 2)
+		// Members have no word on what somebody else has finished meanwhile. The group knows.
+		if _, _, ok := w.stamp(); !ok && !w.asks && t.asked%finishedLooks == 0 {
+			c.prepareAt(env, t, i)
+		}
+	}
+	if t.vouched != nil && c.mode.speculates {
+		for _, w := range t.sure {
+			c.askCertify(env, t, uint32(c.places[w.Server].Index))
+		}
 	}
 }
 

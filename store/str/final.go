@@ -177,6 +177,9 @@ func (c *coordinator) abort(env *protocol.Env[store.Message], t *txn, why store.
 func (c *coordinator) txnTold(env *protocol.Env[store.Message], t *txn, k *kit.GroupCall, r result) {
 	switch k.Command.(type) {
 	case prepare:
+		if w := t.words[k.Shard]; w != nil {
+			w.asks = false
+		}
 		if r.State == aborted || r.State == forgotten {
 			c.abort(env, t, r.Reason)
 		} else if r.State == committed { // somebody has finished it

@@ -291,14 +291,18 @@ func (s *server) loadOwn(env *protocol.Env[store.Message]) {
 	slices.SortFunc(s.logged, func(a, b *held) int { return int(a.at.Index) - int(b.at.Index) })
 }
 
-// loaded takes over a state that was on disk, or that has replaced this member's. At the start
-// nobody remembers who has read what, but it was all at or below the ceiling.
-func (s *server) loaded(env *protocol.Env[store.Message], start bool) {
+// takeOver takes over a state that was on disk, or that has replaced this member's, if there is
+// one. At the start nobody remembers who has read what, but it was all at or below the ceiling.
+func (s *server) takeOver(env *protocol.Env[store.Message]) {
+	if !s.state.loaded {
+		return
+	}
 	s.state.loaded = false
 	state := s.group.State(env)
 	ceiling := s.state.values.Ceiling(state)
 	s.reads.Recorded(ceiling)
-	if start {
+	if s.starts {
+		s.starts = false
 		s.noted = max(s.noted, ceiling)
 	}
 	for _, h := range s.all() {

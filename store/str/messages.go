@@ -55,6 +55,13 @@ type (
 		Stamp  clock.Stamp
 		Reason store.Reason
 	}
+	// vouched comes with it: no conflicting transaction commits at or below Until before the
+	// coordinator has let go of this one.
+	vouched struct {
+		Shard uint32
+		ID    store.TxnID
+		Until clock.Stamp
+	}
 	// displaced tells a coordinator that one of its transactions, which is certified at its site
 	// only, has given way to one that the shard's leader has certified. It is repeated until release
 	// says that nobody sees the transaction any more. A release also ends one that was refused
@@ -170,6 +177,11 @@ func localKinds() []wirefmt.Kind[store.Message] {
 			store.VersionFields(c, &m.ID)
 			wirefmt.Uint(c, &m.Stamp)
 			store.ReasonFields(c, &m.Reason)
+		}),
+		wirefmt.NewKind[store.Message](34, func(c *wirefmt.Coder, m *vouched) {
+			wirefmt.Uint32(c, &m.Shard)
+			store.VersionFields(c, &m.ID)
+			wirefmt.Uint(c, &m.Until)
 		}),
 		wirefmt.NewKind[store.Message](21, func(c *wirefmt.Coder, m *displaced) {
 			wirefmt.Uint32(c, &m.Shard)

@@ -41,6 +41,7 @@ func messages() []store.Message {
 		raise{Shard: 1, At: 300, Admit: true}, orphan{Part: p}, ping{1 << 42}, pong{1 << 42},
 		prepare{p}, decide{ID: id, Commit: true, At: 301, Reason: store.Old, Anchor: true, Read: 299}, fence{id}, done{id},
 		ceil{Ceiling: 300, Horizon: 200}, reader{Server: 11, Serves: true, Leaves: true},
+		vouched{Shard: 1, ID: id, Until: 400},
 	}
 }
 

@@ -44,7 +44,11 @@ func stampPlants() []plant.Bug {
 		},
 		{
 			Name: "nobody remembers what was read before a restart (S22)", Test: "TestSeedsNotice/252",
-			Old: "\tif start {\n\t\ts.noted =", New: "\tif start && !MUTANT {\n\t\ts.noted =",
+			Old: "\tif s.starts {\n", New: "\tif s.starts && !MUTANT {\n",
+		},
+		{
+			Name: "a state that is loaded is taken over behind what follows it", Test: "TestWordsStay",
+			Old: "\ts.takeOver(env) // first", New: "\tif !MUTANT {\n\t\ts.takeOver(env)\n\t} // first",
 		},
 		{
 			Name: "a reader is dropped and the floor is where it was (S19)", Test: "TestSeedsNotice/69",
@@ -132,6 +136,21 @@ func readPlants() []plant.Bug {
 			Old: "\t\tif at < t.latest {\n", New: "\t\tif at < t.latest && !MUTANT {\n",
 		},
 		{
+			Name: "what is certified at the site is safe for ever", Test: "TestVouchedCommits",
+			Old: "\t\tleast = min(least, at)\n", New: "\t\tif !MUTANT {\n\t\t\tleast = min(least, at)\n\t\t}\n",
+		},
+		{
+			Name: "nobody vouches for longer", Test: "TestVouchedCommits",
+			Old: "\t\t\tc.askCertify(env, t, uint32(c.places[w.Server].Index))\n",
+			New: "\t\t\tif !MUTANT {\n\t\t\t\tc.askCertify(env, t, uint32(c.places[w.Server].Index))\n\t\t\t}\n",
+		},
+		{
+			Name: "what is given up at a server was vouched for in vain", Test: "TestForgottenTentative",
+			Old: "\t\t\ts.noted = max(s.noted, s.reads.Ceiling()) // its",
+			New: "\t\t\tif MUTANT {\n\t\t\t\ts.drop(env, h)\n\t\t\t\tcontinue\n\t\t\t}\n" +
+				"\t\t\ts.noted = max(s.noted, s.reads.Ceiling()) // its",
+		},
+		{
 			Name: "what depends on a local commit is read for longer", Test: "TestBoundOfDependents",
 			Old: "\t\tt.bound = min(t.bound, x.bound)\n",
 			New: "\t\tif !MUTANT {\n\t\t\tt.bound = min(t.bound, x.bound)\n\t\t}\n",
@@ -204,6 +223,19 @@ func certifyPlants() []plant.Bug {
 			New: "t.stage == running && !t.gave(m.Txn.Reads) && !MUTANT {",
 		},
 		{
+			Name: "what was begun anew is committed as if nobody had asked for that before", Test: "TestCommitsAnew",
+			Old: "\tcase t != nil && m.Recover && ", New: "\tcase t != nil && m.Recover && !MUTANT && ",
+		},
+		{
+			Name: "what was given up was not committed before", Test: "TestCommitsAnew",
+			Old: "\t\tif d := c.past.of[m.Txn.ID]; !d.ID.IsZero() {\n",
+			New: "\t\tif d, ok := c.past.of[m.Txn.ID]; !d.ID.IsZero() || ok && MUTANT {\n",
+		},
+		{
+			Name: "a coordinator waits for words on what is finished", Test: "TestFinishedMeanwhile",
+			Old: "!ok && !w.asks && t.asked%finishedLooks == 0 {", New: "!ok && !w.asks && t.asked%finishedLooks == 0 && !MUTANT {",
+		},
+		{
 			Name: "a client goes on as of another snapshot", Test: "TestClientNotices",
 			Old: "\tif o.at != 0 && m.At != o.at {", New: "\tif o.at != 0 && m.At != o.at && !MUTANT {",
 		},
@@ -217,8 +249,11 @@ func certifyPlants() []plant.Bug {
 		},
 		{
 			Name: "who is admitted in the log need not say anything", Test: "TestAdmittedReaders",
-			Old: "slices.Contains(s.state.books.deaf, id) && !s.admitted[id]",
-			New: "slices.Contains(s.state.books.deaf, id) && (!s.admitted[id] || MUTANT)",
+			Old: "&& (!s.admitted[id] || slices", New: "&& (!s.admitted[id] || MUTANT || slices",
+		},
+		{
+			Name: "who is to leave counts once it asks", Test: "TestAdmittedReaders",
+			Old: "|| slices.Contains(b.leaving, id))", New: "|| slices.Contains(b.leaving, id) && !MUTANT)",
 		},
 		{
 			Name: "one that leaves is admitted again", Test: "TestSeedsNotice/4",

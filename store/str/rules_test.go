@@ -487,11 +487,13 @@ func TestStackedEnds(t *testing.T) {
 	}
 }
 
-// TestAdmittedReaders has a leader count on who is admitted by an entry before its own.
+// TestAdmittedReaders has a leader count on who is admitted by an entry before its own, but for
+// those that are to leave.
 func TestAdmittedReaders(t *testing.T) {
 	s := newSoloServer(t)
 	s.state.books.deaf = []protocol.ID{21, 31}
-	s.admitted[21] = true
+	s.admitted[21], s.admitted[31] = true, true
+	s.state.books.leaving = []protocol.ID{31}
 	if got := s.readers([]protocol.ID{11, 21, 31}); !slices.Equal(got, []protocol.ID{11, 21}) {
 		t.Errorf("%v serve reads", got)
 	}
@@ -507,5 +509,117 @@ func TestNoReaders(t *testing.T) {
 	}
 	if stamp, ok := w.rescueStamp(nil); stamp != 91 || !ok {
 		t.Errorf("who finishes it commits at %v, %v; want 91", stamp, ok)
+	}
+}
+
+// TestVouchedCommits has what is certified at the site be shown together with no later commit than
+// its server vouches for: one above that may have overtaken it, without that server.
+func TestVouchedCommits(t *testing.T) {
+	c := newSoloCoordinator(t)
+	a, b, m := c.key(0, "a"), c.key(0, "b"), c.key(0, "m")
+	c.begins(5, m)
+	c.Receive(c.env, 205, store.CommitRequest{Txn: store.Txn{ID: txnID(5), Writes: []store.Write{{Key: a}}}})
+	c.said()
+	c.Receive(c.env, 11, vouched{Shard: 0, ID: txnID(5), Until: 30})
+	c.Receive(c.env, 11, certified{Shard: 0, ID: txnID(5), Stamp: 6})
+	c.local(t, 5)
+	finds := func(at, version uint64) []store.Message {
+		c.begins(at, b)
+		for ref, r := range c.coordinator.reads {
+			if r.t.id == txnID(at) {
+				v := store.Version{Time: version, Client: 1}
+				c.Receive(c.env, r.to, found{Ref: ref, Value: store.Value{Version: v, Present: true, Bytes: []byte("b")}})
+			}
+		}
+		c.said()
+		return c.reads(at, a)
+	}
+	expectValues(t, finds(40, 30), "")
+	expectValues(t, finds(50, 31))
+	c.Expire(c.env, txnTimer{txnID(5)})
+	if asked := only[certify](c.said()); len(asked) != 1 || asked[0].ID != txnID(5) {
+		t.Errorf("its server is asked %+v", asked)
+	}
+	c.Receive(c.env, 11, vouched{Shard: 0, ID: txnID(5), Until: 31})
+	expectValues(t, c.said(), "")
+}
+
+// TestForgottenTentative has what was certified at the site, and is given up there, be overtaken
+// by no commit that its coordinator was told would wait for it.
+func TestForgottenTentative(t *testing.T) {
+	s := newSoloServer(t)
+	a := s.key(0, "a")
+	s.Receive(s.env, 10, certify{Shard: 0, ID: txnID(100), At: 100, Keys: []store.Key{a}})
+	said := only[vouched](s.said())
+	if len(said) != 1 || said[0].Until != clock.Stamp(time.Hour) {
+		t.Fatalf("it is vouched for so: %+v", said)
+	}
+	s.env.Now += 25 * s.cfg.RoundTrip
+	s.sweep(s.env)
+	if got := s.certifies(200, a); len(got) != 1 || got[0].Stamp <= said[0].Until {
+		t.Errorf("another one is certified so: %+v", got)
+	}
+}
+
+// TestWordsStay has a member that starts again carry out what follows the state on its disk: what
+// is prepared there keeps its stamp.
+func TestWordsStay(t *testing.T) {
+	s := newSoloServer(t)
+	at, p := raft.Position{Index: 4, Term: 1}, s.part(2000, s.key(0, "a"))
+	s.isLogged(s.env, at, p)
+	stamp := s.held[p.ID].stamp
+	s.state.hold(&heldPart{part: p, at: at})
+	s.state.loaded, s.state.results = true, make([]result, 1)
+	command, err := s.state.format.Append(nil, ceil{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.noted += 1000
+	s.committed(s.env, raft.Position{Index: 14, Term: 1}, command)
+	if h := s.held[p.ID]; h == nil || h.stage != agreed || h.stamp != stamp {
+		t.Errorf("it was stamped %v, and is held as %+v", stamp, h)
+	}
+}
+
+// TestCommitsAnew has a coordinator that was started again, and has begun a transaction anew, ask
+// what became of the commit that was asked for before: it may be prepared as of another snapshot.
+func TestCommitsAnew(t *testing.T) {
+	for _, silent := range []bool{false, true} {
+		c := newSoloCoordinator(t)
+		c.begins(7, c.key(0, "a"))
+		if silent {
+			c.end(c.env, c.txns[txnID(7)])
+		}
+		txn := store.Txn{ID: txnID(7), Writes: []store.Write{{Key: c.key(0, "a")}}}
+		c.Receive(c.env, 207, store.CommitRequest{Txn: txn, Recover: true})
+		said := c.said()
+		if len(only[certify](said))+len(only[store.Decided](said)) > 0 || c.rescue[txn.ID] == nil {
+			t.Errorf("given up before: %v; it says %+v", silent, said)
+		}
+	}
+}
+
+// TestFinishedMeanwhile has a coordinator that lacks words find out that somebody else has finished
+// its transaction: the members have forgotten it.
+func TestFinishedMeanwhile(t *testing.T) {
+	c := newSoloCoordinator(t)
+	a := c.key(0, "a")
+	c.begins(5, a)
+	asked := only[ask](c.commits(5, 6, a))
+	if len(asked) != 1 {
+		t.Fatalf("it is certified so: %+v", asked)
+	}
+	c.Receive(c.env, 11, told{asked[0].Ref, result{State: prepared}})
+	asked = nil
+	for range finishedLooks {
+		c.Expire(c.env, txnTimer{txnID(5)})
+		asked = append(asked, only[ask](c.said())...)
+	}
+	if len(asked) != 1 {
+		t.Fatalf("the group is asked %+v", asked)
+	}
+	c.Receive(c.env, 11, told{asked[0].Ref, result{State: committed, At: 9}})
+	if d := only[store.Decided](c.said()); len(d) != 1 || d[0].Verdict != store.Committed || d[0].Version.Time != 9 {
+		t.Errorf("its client is told %+v", d)
 	}
 }

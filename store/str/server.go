@@ -45,6 +45,7 @@ type server struct {
 	// anybody.
 	raised time.Duration
 	opened map[store.TxnID]time.Duration
+	starts bool // it has not taken over the state on its disk yet
 }
 
 // question is a command that a coordinator has asked for.
@@ -108,8 +109,9 @@ func (s *server) Start(env *protocol.Env[store.Message], log []protocol.Record[s
 	}
 	s.reads = reads
 	s.loadOwn(env)
+	s.starts = true
 	s.group.Start(env, log)
-	s.loaded(env, true)
+	s.takeOver(env)
 	env.After(s.cfg.RoundTrip, sweepTimer{})
 }
 
@@ -185,9 +187,7 @@ func (s *server) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
 // after ends each call: a state that was replaced is taken over, and what waited for keys that were
 // touched is tried again.
 func (s *server) after(env *protocol.Env[store.Message]) {
-	if s.state.loaded {
-		s.loaded(env, false)
-	}
+	s.takeOver(env)
 	s.tryAgain(env)
 }
 
@@ -254,6 +254,7 @@ func (s *server) propose(env *protocol.Env[store.Message], command store.Message
 
 // committed answers who asked for a command, and takes note of what it has done.
 func (s *server) committed(env *protocol.Env[store.Message], at raft.Position, command []byte) {
+	s.takeOver(env) // first: what follows goes by what is prepared, and was read, in that state
 	r := s.state.results[0]
 	s.state.results = s.state.results[1:]
 	m, _ := s.state.format.Decode(command)
@@ -302,8 +303,8 @@ func (s *server) mayReplace(env *protocol.Env[store.Message], m store.Replace) b
 	}
 	b := s.state.books
 	if slices.Contains(b.leaving, goes) && !slices.Contains(b.leaving, stays) {
-		for _, h := range s.state.open { //pure:ok any one is a reason
-			if slices.Contains(h.part.Readers, goes) {
+		for _, h := range s.held { //pure:ok any one is a reason
+			if h.stage != tentative && slices.Contains(h.part.Readers, goes) {
 				env.Send(protocol.App, store.Replacing{Ref: m.Ref, Leads: true,
 					Reason: "transactions may need the old server's word"})
 				return true
@@ -354,6 +355,7 @@ func (s *server) sweep(env *protocol.Env[store.Message]) {
 	}
 	for _, h := range s.all() {
 		if h.stage == tentative && env.Now-h.heard > tentativeTrips*s.cfg.RoundTrip {
+			s.noted = max(s.noted, s.reads.Ceiling()) // its coordinator may count on that: see vouch
 			s.drop(env, h)
 		}
 		if h.stage == tentative && h.gaveWay {
@@ -392,9 +394,11 @@ func (s *server) sweep(env *protocol.Env[store.Message]) {
 }
 
 // readers returns those of a group's members that serve reads, as of the end of this leader's log.
+// One that is to leave has asked to be admitted in vain.
 func (s *server) readers(members []protocol.ID) []protocol.ID {
+	b := s.state.books
 	return slices.DeleteFunc(slices.Clone(members), func(id protocol.ID) bool {
-		return slices.Contains(s.state.books.deaf, id) && !s.admitted[id]
+		return slices.Contains(b.deaf, id) && (!s.admitted[id] || slices.Contains(b.leaving, id))
 	})
 }
 

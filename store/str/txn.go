@@ -30,14 +30,14 @@ type txn struct {
 	heard  time.Duration // when its client was last heard of
 	steps  map[uint32]*step
 
-	// What it has read says which of the coordinator's transactions it depends on, which of these are
-	// unsafe, with their snapshots (OLC), and the latest final commit that it has seen (FFC)
-	// [STR §6.2].
+	// What it has read says which of the coordinator's transactions it depends on, up to which commits
+	// none of these may have been overtaken (OLC, the least), and the latest final commit that it has
+	// seen (FFC) [STR §6.2].
 	on      map[store.TxnID]*txn // not final; to read, to be certified on top of
 	by      map[store.TxnID]*txn // depend on it
 	unsafe  map[store.TxnID]clock.Stamp
 	latest  clock.Stamp
-	blocked []*reading // answered, and held back until no unsafe one is earlier than the latest
+	blocked []*reading // answered, and held back while one that it depends on is unsafe at the latest
 	commits bool       // the client has asked for the commit
 
 	speculation
@@ -270,9 +270,9 @@ func (t *txn) awaitsWord() bool {
 	return false
 }
 
-// deliver hands out what was read, unless the snapshot may have two transactions that conflict: an
-// unsafe one that may turn out to have been overtaken, and one that is final and later than its
-// snapshot [STR §6.2] (S2). While the first shard of one that the snapshot shows decides, servers
+// deliver hands out what was read, unless the snapshot may have two transactions that conflict: one
+// that may turn out to have been overtaken, and one that is final and later than that one is safe
+// for [STR §6.2] (S2). While the first shard of one that the snapshot shows decides, servers
 // may know already that it is later than the snapshot, and this coordinator does not.
 func (c *coordinator) deliver(env *protocol.Env[store.Message], t *txn) {
 	if t.awaitsWord() {
@@ -328,8 +328,13 @@ func (c *coordinator) onCommit(
 		t.addClient(from)
 		c.speculatesOn(env, t, s)
 		return
+	case t != nil && m.Recover && !m.Txn.ReadOnly():
+		// It was asked for before. If this coordinator was started again since, and has begun it anew,
+		// it may be prepared everywhere as of another snapshot.
+		c.end(env, t)
+		fallthrough
 	case t == nil: // each one begins by a declaration
-		if d, ok := c.past.of[m.Txn.ID]; ok {
+		if d := c.past.of[m.Txn.ID]; !d.ID.IsZero() {
 			env.Send(from, d)
 		} else {
 			c.askWhatBecame(env, from, m.Txn)
@@ -407,8 +412,8 @@ func (c *coordinator) end(env *protocol.Env[store.Message], t *txn) {
 
 // past is how the latest transactions have ended, so that none begins a second time.
 type past struct {
-	of    map[store.TxnID]store.Decided
-	order []pastTxn // the first one ended first
+	of    map[store.TxnID]store.Decided // zero: it was given up, and its commit was not asked for here
+	order []pastTxn                     // the first one ended first
 }
 
 type pastTxn struct {
@@ -421,7 +426,7 @@ const pastTrips = 20
 
 // add remembers a transaction, and forgets those that have ended before a time.
 func (p *past) add(t *txn, now, since time.Duration) {
-	d := store.Decided{ID: t.id, Verdict: store.Aborted, Reason: store.Fenced} // nobody has asked for its commit in time
+	var d store.Decided
 	if t.decided != nil {
 		d = *t.decided
 	}
