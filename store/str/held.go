@@ -161,21 +161,20 @@ func (s *server) stored(env *protocol.Env[store.Message], at raft.Position, comm
 	case prepare:
 		s.isLogged(env, at, m.Part)
 	case decide:
-		s.wasShown(env, m.ID, m.Read)
+		s.wasShown(m.ID, m.Read)
 	}
 }
 
 // wasShown takes note of the latest snapshot in which a coordinator has shown what a transaction
 // writes, before it was final. Who is to write one of its keys is certified after that.
-func (s *server) wasShown(env *protocol.Env[store.Message], id store.TxnID, at clock.Stamp) {
+func (s *server) wasShown(id store.TxnID, at clock.Stamp) {
 	h := s.held[id]
-	switch {
-	case h != nil:
-		for _, w := range h.part.Writes {
-			s.shown.Serve(w.Key, at)
-		}
-	case s.state.known(s.group.State(env), id).State == waiting: // nobody knows which keys they are
+	if h == nil { // nobody knows which keys they are
 		s.noted = max(s.noted, at)
+		return
+	}
+	for _, w := range h.part.Writes {
+		s.shown.Serve(w.Key, at)
 	}
 }
 
@@ -359,7 +358,7 @@ func (s *server) onWordWanted(env *protocol.Env[store.Message], from protocol.ID
 // onOutcome takes the outcome from the coordinator, so that whoever waits for the transaction need
 // not wait until the group has it on record.
 func (s *server) onOutcome(env *protocol.Env[store.Message], m outcome) {
-	s.wasShown(env, m.ID, m.Read)
+	s.wasShown(m.ID, m.Read)
 	h := s.held[m.ID]
 	switch {
 	case h == nil:

@@ -17,14 +17,14 @@ func stampPlants() []plant.Bug {
 		},
 		{
 			Name: "what was read of a transaction is not noted with its outcome (S5)", Test: "TestSeedsNotice/40",
-			Old: "\ts.wasShown(env, m.ID, m.Read)\n\th := s.held[m.ID]\n",
-			New: "\tif !MUTANT {\n\t\ts.wasShown(env, m.ID, m.Read)\n\t}\n\th := s.held[m.ID]\n",
+			Old: "\ts.wasShown(m.ID, m.Read)\n\th := s.held[m.ID]\n",
+			New: "\tif !MUTANT {\n\t\ts.wasShown(m.ID, m.Read)\n\t}\n\th := s.held[m.ID]\n",
 			Also: []plant.Edit{{
-				Old: "\t\ts.wasShown(env, m.ID, m.Read)\n\t\ts.isOver(",
-				New: "\t\tif !MUTANT {\n\t\t\ts.wasShown(env, m.ID, m.Read)\n\t\t}\n\t\ts.isOver(",
+				Old: "\t\ts.wasShown(m.ID, m.Read)\n\t\ts.isOver(",
+				New: "\t\tif !MUTANT {\n\t\t\ts.wasShown(m.ID, m.Read)\n\t\t}\n\t\ts.isOver(",
 			}, {
-				Old: "\t\ts.wasShown(env, m.ID, m.Read)\n\t}\n}\n\n// wasShown",
-				New: "\t\tif !MUTANT {\n\t\t\ts.wasShown(env, m.ID, m.Read)\n\t\t}\n\t}\n}\n\n// wasShown",
+				Old: "\t\ts.wasShown(m.ID, m.Read)\n\t}\n}\n\n// wasShown",
+				New: "\t\tif !MUTANT {\n\t\t\ts.wasShown(m.ID, m.Read)\n\t\t}\n\t}\n}\n\n// wasShown",
 			}},
 		},
 		{

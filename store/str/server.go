@@ -273,7 +273,7 @@ func (s *server) committed(env *protocol.Env[store.Message], at raft.Position, c
 		s.wasPrepared(env, at, m.Part, r)
 	case decide:
 		delete(s.proposed, m.ID)
-		s.wasShown(env, m.ID, m.Read)
+		s.wasShown(m.ID, m.Read)
 		s.isOver(env, m.ID, r)
 	case fence:
 		delete(s.fenced, m.ID)
