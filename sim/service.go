@@ -112,8 +112,8 @@ func (s *Sim[M]) isCall(n *node[M], e *event[M]) bool {
 	return false
 }
 
-// serve has a processor begin with the call that is first in line, unless it is at work. The call is
-// made when its time is over: what it reads and writes is then as if it had taken no time.
+// serve has a processor begin with the call that is first in line, unless it is at work. The call
+// is made when its time is over: what it reads and writes is then as if it had taken no time.
 func (s *Sim[M]) serve(p *processor) {
 	for !p.serving && len(p.line) > 0 && s.failure == nil {
 		e := &s.queue.events[p.line[0]]

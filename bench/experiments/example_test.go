@@ -52,4 +52,5 @@ func ExampleAll() {
 	// carousel-placement [virtual]
 	// carousel-throughput [virtual real]
 	// carousel-failover [virtual]
+	// str-synthetic [virtual]
 }

@@ -29,6 +29,7 @@ type population struct {
 
 // A result is what became of a transaction.
 type result struct {
+	id       store.TxnID // of one that was submitted
 	ops      []workload.Op
 	began    time.Duration
 	took     time.Duration
@@ -89,16 +90,18 @@ const replicas = 3
 func populate(s setting) (*population, error) {
 	p := &population{byID: map[protocol.ID][]*caller{}, ended: func(*caller, result) {}}
 	c := storesim.NodesConfig{System: s.system, Placement: s.placement, Agents: s.agents, Machines: s.machines,
-		Clients: s.clients, RoundTrip: s.roundTrip, MaxOffset: s.maxOffset, Sim: sim.Config[store.Message]{Seed: s.seed, WAN: s.wan, Disk: s.disk, Service: s.service,
-			CheckEvery: 1 << 20, TraceKeep: -1, CodecChance: codecChance}, Hear: p.receive}
+		Clients: s.clients, RoundTrip: s.roundTrip, MaxOffset: s.maxOffset, Hear: p.receive,
+		Sim: sim.Config[store.Message]{Seed: s.seed, WAN: s.wan, Disk: s.disk, Service: s.service, CheckEvery: 1 << 20,
+			TraceKeep: -1, CodecChance: codecChance}}
 	var err error
 	if p.Nodes, err = storesim.NewNodes(c); err != nil {
 		return nil, err
 	}
 	for i, id := range p.Clients {
 		for n := range max(s.callers, 1) {
-			cl := &caller{all: p, id: id, site: c.Clients[i], random: rand.New(rand.NewPCG(s.seed, uint64(len(p.clients)))),
-				ref: uint64(n) * callerRefs}
+			cl := &caller{all: p, id: id, site: c.Clients[i],
+				random: rand.New(rand.NewPCG(s.seed, uint64(len(p.clients)))),
+				ref:    uint64(n) * callerRefs}
 			p.clients, p.byID[id] = append(p.clients, cl), append(p.byID[id], cl)
 		}
 	}
@@ -265,7 +268,8 @@ func (c *caller) receive(msg store.Message) {
 		c.got(m)
 	case store.Done:
 		if m.Ref == c.ref {
-			c.end(result{verdict: m.Outcome.Verdict, reason: m.Outcome.Reason, fast: m.Outcome.Fast, priority: m.Txn.Priority})
+			c.end(result{id: m.Txn.ID, verdict: m.Outcome.Verdict, reason: m.Outcome.Reason, fast: m.Outcome.Fast,
+				priority: m.Txn.Priority})
 		}
 	}
 }

@@ -13,4 +13,5 @@ func ExampleExperiments() {
 	// Output:
 	// carousel-throughput
 	// carousel-failover
+	// str-synthetic
 }

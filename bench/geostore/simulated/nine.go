@@ -41,7 +41,7 @@ type nine struct {
 
 // paperCPU is fitted: with it clocksi-rep, at low contention and with 80 clients for each server,
 // commits about as much as in the paper, 4,000 transactions per second on 27 servers [STR §8.1].
-func paperCPU() cpu { return cpu{"paper", 40 * time.Microsecond} }
+func paperCPU() cpu { return cpu{"paper", 29 * time.Microsecond} }
 
 // A server is a place for users: their transactions begin there.
 type server struct {
@@ -62,7 +62,10 @@ type users struct {
 	nine
 	all       []*user
 	placement [][]wan.Site
-	on        bool // time is taken
+	on        bool            // time is taken
+	stopped   bool            // users do what they are at, and no more
+	idle      int             // who has done that
+	wrote     map[string]bool // all keys that were written, by their names in the store; nil: nobody asks
 	tally
 }
 
@@ -73,21 +76,56 @@ func (n nine) settle() (*users, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := &users{nine: n, placement: placement}
-	var clients []wan.Site
-	for _, s := range sites.Sites() { // one for each server, in a row: so they are at different ones
-		clients = append(clients, slices.Repeat([]wan.Site{s}, n.servers)...)
-	}
+	u := &users{nine: n, placement: placement, tally: tally{aborted: map[store.Reason]int{}}}
 	u.population, err = populate(setting{system: n.system, wan: sites, placement: placement, agents: n.servers,
-		machines: true, clients: clients, callers: n.users, roundTrip: sites.MaxRTT(sites.Sites()), seed: max(n.seed, 1),
-		disk: sim.Disk{Latency: bench.SyncTime}, service: u.serve})
+		machines: true, clients: atEach(sites, n.candidates()), callers: n.users, roundTrip: sites.MaxRTT(sites.Sites()),
+		seed: max(n.seed, 1), disk: sim.Disk{Latency: bench.SyncTime}, service: u.serve})
 	if err != nil {
 		return nil, err
 	}
-	for _, c := range u.clients {
-		u.all = append(u.all, &user{c, u.serverOf(c)})
+	return u, u.choose()
+}
+
+// candidates is how many clients a site has, of which one is taken for each server: a client is at
+// one of the site's coordinators by chance.
+func (n nine) candidates() int {
+	if n.servers == 1 {
+		return 1
 	}
-	return u, nil
+	return 8 * n.servers
+}
+
+// choose finds out at which server each client's transactions begin, and takes one for each server.
+func (u *users) choose() error {
+	taken := map[protocol.ID]bool{}
+	left := len(u.byID)
+	for _, id := range u.Clients {
+		callers := u.byID[id]
+		callers[0].runs(program{code: func(ctx context.Context, tx workload.Tx) error {
+			_, _, err := tx.Get(ctx, "")
+			return err
+		}}, func(r result) {
+			left--
+			c := callers[0]
+			site := slices.IndexFunc(u.Layout.Sites, func(s store.Site) bool { return s.Name == string(c.site) })
+			at := u.Layout.Coordinator(site, r.id)
+			if taken[at] {
+				return
+			}
+			taken[at] = true
+			s := u.serverOf(c.site, slices.Index(u.Layout.Sites[site].Coordinators, at))
+			for _, c := range callers {
+				u.all = append(u.all, &user{c, s})
+			}
+		})
+	}
+	if err := u.Await(time.Minute, func() bool { return left == 0 }); err != nil {
+		return err
+	}
+	if n := len(u.placement); len(taken) != n {
+		return fmt.Errorf("simulated: there are clients at %d of %d servers", len(taken), n)
+	}
+	return nil
 }
 
 // serve says how long a call takes: a message from another node takes time, unless a client gets
@@ -99,25 +137,21 @@ func (u *users) serve(c sim.Call[store.Message]) time.Duration {
 	}
 	if u.on {
 		u.calls++
-		if u.byKind != nil {
-			u.byKind[fmt.Sprintf("%T", c.Msg)]++
-		}
 	}
 	return u.cpu.call
 }
 
-// serverOf returns where a client's transactions begin: at which of its site's coordinators they do
-// is up to its number.
-func (u *users) serverOf(c *caller) server {
+// serverOf returns a site's server, by its number there.
+func (u *users) serverOf(site wan.Site, number int) server {
 	ring := ringOfNine()
-	s := server{number: slices.Index(ring, c.site) + len(ring)*int(uint64(c.id)%uint64(u.servers))}
+	s := server{number: slices.Index(ring, site) + len(ring)*number}
 	for k, at := range u.placement {
-		if at[0] != c.site && slices.Contains(at, c.site) {
+		if at[0] != site && slices.Contains(at, site) {
 			s.others = append(s.others, k)
 		}
 	}
-	site := slices.IndexFunc(u.Layout.Sites, func(s store.Site) bool { return s.Name == string(c.site) })
-	s.id = u.Layout.Sites[site].Coordinators[uint64(c.id)%uint64(u.servers)]
+	i := slices.IndexFunc(u.Layout.Sites, func(s store.Site) bool { return s.Name == string(site) })
+	s.id = u.Layout.Sites[i].Coordinators[number]
 	return s
 }
 

@@ -3,8 +3,9 @@ package simulated
 import (
 	"cmp"
 	"context"
-	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/foresay/foresay/bench/table"
@@ -19,14 +20,13 @@ type job struct {
 	keying   time.Duration // before the transaction begins
 	thinking time.Duration // after it has ended
 	code     func(context.Context, workload.Tx) error
-	static   bool        // there is no transaction
-	ended    func(error) // is told what the code has ended with, once it has committed; nil: nobody
+	static   bool   // there is no transaction
+	ended    func() // is called once it has committed; nil: nothing
 }
 
 // tally is what came of the transactions that ended while time was taken.
 type tally struct {
-	calls     int            // of servers
-	byKind    map[string]int // the same by message; nil: they are not
+	calls     int // of servers
 	committed int
 	aborted   map[store.Reason]int // attempts
 	other     int                  // attempts that neither committed nor were aborted
@@ -38,12 +38,47 @@ type tally struct {
 	lasting   time.Duration
 }
 
+// A load is what users do, and for how long they are watched.
+type load struct {
+	cells         []table.Cell // that say which load it is
+	jobs          func(*users, *user) func() job
+	within        time.Duration // they begin
+	warm, lasting time.Duration
+	// check looks at what was written in the end, with what the store holds; nil: nobody looks.
+	check func(*users, workload.Snapshot) error
+}
+
+// measure returns the row of a load.
+func (n nine) measure(l load) ([]table.Row, error) {
+	u, err := n.settle()
+	if err != nil {
+		return nil, err
+	}
+	defer u.close()
+	if l.check != nil {
+		u.wrote = map[string]bool{}
+	}
+	u.start(l.within, func(x *user) func() job { return l.jobs(u, x) })
+	if err := u.pass(l.warm, l.lasting); err != nil {
+		return nil, err
+	}
+	if l.check != nil {
+		held, err := u.readBack()
+		if err != nil {
+			return nil, err
+		}
+		if err := l.check(u, held); err != nil {
+			return nil, err
+		}
+	}
+	return []table.Row{u.row(l.cells...)}, nil
+}
+
 // sampled is how many transactions the model is asked about.
 const sampled = 300
 
 // start has all users begin within a time, each with jobs of its own.
 func (u *users) start(within time.Duration, jobs func(*user) func() job) {
-	u.aborted = map[store.Reason]int{}
 	for _, x := range u.all {
 		next := jobs(x)
 		u.After(time.Duration(x.random.Int64N(int64(within))), func() { u.act(x, next) })
@@ -52,6 +87,10 @@ func (u *users) start(within time.Duration, jobs func(*user) func() job) {
 
 // act has a user do one job after the other.
 func (u *users) act(x *user, next func() job) {
+	if u.stopped {
+		u.idle++
+		return
+	}
 	j := next()
 	u.After(j.keying, func() {
 		if j.static {
@@ -67,13 +106,18 @@ func (u *users) attempt(x *user, j job, began time.Duration, then func()) {
 	x.runs(program{code: j.code}, func(r result) {
 		switch r.verdict {
 		case store.Committed:
-			if u.on {
+			if u.on && r.err == nil {
 				u.committed++
 				u.final, u.perceived = append(u.final, u.Now()-began), append(u.perceived, u.Now()-began)
 				u.sampleOf(x, r)
 			}
+			if u.wrote != nil && r.err == nil {
+				for _, w := range r.writes {
+					u.wrote[string(w.Key)] = true
+				}
+			}
 			if j.ended != nil {
-				j.ended(r.err)
+				j.ended()
 			}
 			u.After(j.thinking, then)
 			return
@@ -105,6 +149,46 @@ func (u *users) sampleOf(x *user, r result) {
 	slices.Sort(a.txn.Reads)
 	u.sample = append(u.sample, a)
 }
+
+// readBack waits until all users have done what they are at, and returns what the store holds of
+// the keys that were written, by the names that the workload has for them.
+func (u *users) readBack() (workload.Snapshot, error) {
+	u.stopped = true
+	if err := u.Await(readBackWithin, func() bool { return u.idle == len(u.all) }); err != nil {
+		return nil, err
+	}
+	all := workload.Snapshot{}
+	for names := range slices.Chunk(slices.Sorted(maps.Keys(u.wrote)), readBackKeys) {
+		done := false
+		var read func()
+		read = func() {
+			var held workload.Snapshot
+			u.all[0].runs(program{code: func(ctx context.Context, tx workload.Tx) (err error) {
+				held, err = workload.Take(ctx, tx, names)
+				return err
+			}}, func(r result) {
+				if done = r.verdict == store.Committed; !done {
+					u.After(0, read)
+				}
+				for name, value := range held {
+					all[name[:strings.LastIndexByte(name, '#')]] = value
+				}
+			})
+		}
+		read()
+		if err := u.Await(readBackWithin, func() bool { return done }); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// What users have done in the end is read so many keys at a time. Each time takes no longer than
+// that, and neither do transactions that are under way.
+const (
+	readBackKeys   = 100
+	readBackWithin = 10 * time.Minute
+)
 
 // pass lets time pass, and takes it for the latter part.
 func (u *users) pass(warm, lasting time.Duration) error {
@@ -190,9 +274,4 @@ func (u *users) modelOf(system plan.System) time.Duration {
 func systemName(s plan.System) string {
 	names := map[plan.System]string{plan.ClockSIRep: "clocksi-rep", plan.STR: "str-internal"}
 	return cmp.Or(names[s], string(s))
-}
-
-// reasons tells why attempts were aborted, for who looks into it.
-func (t *tally) reasons() string {
-	return fmt.Sprint(t.aborted, t.byKind)
 }
