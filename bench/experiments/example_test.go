@@ -53,4 +53,6 @@ func ExampleAll() {
 	// carousel-throughput [virtual real]
 	// carousel-failover [virtual]
 	// str-synthetic [virtual]
+	// str-tpcc [virtual]
+	// str-rubis [virtual]
 }

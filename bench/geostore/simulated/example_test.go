@@ -14,4 +14,6 @@ func ExampleExperiments() {
 	// carousel-throughput
 	// carousel-failover
 	// str-synthetic
+	// str-tpcc
+	// str-rubis
 }

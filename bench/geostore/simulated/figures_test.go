@@ -32,6 +32,8 @@ func TestFigures(t *testing.T) {
 	}
 	draw(t, carouselFailover(), rows)
 	draw(t, strSynthetic(), sampleRows(contentions()))
+	draw(t, strTPCC(), sampleRows(strMixes()))
+	draw(t, strRUBiS(), sampleRows([]string{"rubis"}))
 }
 
 func draw(t *testing.T, e bench.Experiment, rows []table.Row) {

@@ -3,6 +3,7 @@ package simulated
 import (
 	"context"
 	"errors"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -75,7 +76,7 @@ func TestServers(t *testing.T) {
 func TestMachinesAreShared(t *testing.T) {
 	u := settled(t, nine{system: plan.ClockSIRep, servers: 1, users: 4, cpu: cpu{"test", time.Millisecond}, seed: 1})
 	l := syntheticLoad(bench.Options{Quick: true}, "low-low")
-	u.start(l.within, func(x *user) func() job { return l.jobs(u, x) })
+	u.start(l.script(u).jobs)
 	if err := u.pass(time.Second, 2*time.Second); err != nil {
 		t.Fatal(err)
 	}
@@ -98,20 +99,17 @@ func TestSynthetic(t *testing.T) {
 			c := synthetic.Paper(synthetic.High, synthetic.High)
 			c.LocalHot, c.RemoteHot = 100, 50
 			committed := 0
-			l.jobs = func(u *users, x *user) func() job {
-				next := u.synthetic(x, c)
-				return func() job {
-					j := next()
-					j.ended = func() { committed++ }
-					return j
-				}
-			}
-			l.check = func(u *users, held workload.Snapshot) error {
-				var keys []string
-				for key := range held {
-					keys = append(keys, key)
-				}
-				return synthetic.Check(t.Context(), held, keys, uint64(committed*c.Keys))
+			l.script = func(u *users) script {
+				return script{jobs: func(x *user) func() job {
+					next := u.synthetic(x, c)
+					return func() job {
+						j := next()
+						j.ended = func() { committed++ }
+						return j
+					}
+				}, check: func(held workload.Snapshot) error {
+					return synthetic.Check(t.Context(), held, slices.Collect(maps.Keys(held)), uint64(committed*c.Keys))
+				}}
 			}
 			rows, err := nine{system: s, servers: 1, users: 4, cpu: paperCPU(), seed: 1}.measure(l)
 			if err != nil {
@@ -143,13 +141,18 @@ func TestLostUpdatesAreSeen(t *testing.T) {
 	l := syntheticLoad(bench.Options{Quick: true}, "low-low")
 	l.warm, l.lasting = 0, 100*time.Millisecond
 	wrong := errors.New("wrong")
-	l.check = func(_ *users, held workload.Snapshot) error {
-		for key := range held {
-			if strings.Contains(key, "#") {
-				t.Errorf("%s is no key of the workload", key)
+	begin := l.script
+	l.script = func(u *users) script {
+		s := begin(u)
+		s.check = func(held workload.Snapshot) error {
+			for key := range held {
+				if strings.Contains(key, "#") {
+					t.Errorf("%s is no key of the workload", key)
+				}
 			}
+			return wrong
 		}
-		return wrong
+		return s
 	}
 	n := nine{system: plan.STR, servers: 1, users: 1, cpu: paperCPU(), seed: 1}
 	if _, err := n.measure(l); !errors.Is(err, wrong) {
@@ -189,4 +192,39 @@ func sampleRows(figures []string, cells ...table.Cell) (rows []table.Row) {
 		}
 	}
 	return rows
+}
+
+// TestMacros: what the store holds after TPC-C and RUBiS keeps their conditions, where users meet
+// often.
+func TestMacros(t *testing.T) {
+	o := bench.Options{Quick: true}
+	for name, l := range map[string]load{"tpcc": tpccLoad(o, "B", smallTPCC()), "rubis": rubisLoad(o, smallRUBiS())} {
+		for _, s := range nineSystems() {
+			t.Run(name+"/"+string(s), func(t *testing.T) {
+				t.Parallel()
+				l.lasting = 8 * time.Second
+				checked := false
+				begin := l.script
+				l.script = func(u *users) script {
+					s := begin(u)
+					check := s.check
+					s.check = func(held workload.Snapshot) error {
+						checked = len(held) > 100
+						return check(held)
+					}
+					return s
+				}
+				rows, err := nine{system: s, servers: 1, users: 100, cpu: paperCPU(), seed: 1}.measure(l)
+				if err != nil {
+					t.Fatal(err)
+				}
+				commits, _ := rows[0].Number("commits_per_s")
+				aborted, _ := rows[0].Number("abort_percent")
+				if commits < 10 || aborted == 0 || !checked {
+					t.Errorf("%v transactions a second are committed, %v %% aborted; is that looked at: %v", commits, aborted,
+						checked)
+				}
+			})
+		}
+	}
 }

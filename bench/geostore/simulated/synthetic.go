@@ -60,7 +60,9 @@ func syntheticLoad(o bench.Options, contention string) load {
 	}
 	return load{
 		cells: []table.Cell{table.Is("workload", "synthetic"), table.Is("contention", contention)},
-		jobs:  func(u *users, x *user) func() job { return u.synthetic(x, c) }, within: startSpread,
+		script: func(u *users) script {
+			return script{jobs: func(x *user) func() job { return u.synthetic(x, c) }}
+		},
 		warm:    bench.Pick(o, 800*time.Millisecond, 1500*time.Millisecond),
 		lasting: bench.Pick(o, 800*time.Millisecond, 2500*time.Millisecond),
 	}

@@ -24,6 +24,9 @@ type job struct {
 	ended    func() // is called once it has committed; nil: nothing
 }
 
+// lasts is how long a job takes beside the transaction.
+func (j job) lasts() time.Duration { return j.keying + j.thinking }
+
 // tally is what came of the transactions that ended while time was taken.
 type tally struct {
 	calls     int // of servers
@@ -41,11 +44,15 @@ type tally struct {
 // A load is what users do, and for how long they are watched.
 type load struct {
 	cells         []table.Cell // that say which load it is
-	jobs          func(*users, *user) func() job
-	within        time.Duration // they begin
+	script        func(*users) script
 	warm, lasting time.Duration
-	// check looks at what was written in the end, with what the store holds; nil: nobody looks.
-	check func(*users, workload.Snapshot) error
+}
+
+// A script is a load of certain users.
+type script struct {
+	jobs func(*user) func() job // the jobs of a user
+	// check looks at what the store holds in the end of the keys that were written; nil: nobody looks.
+	check func(workload.Snapshot) error
 }
 
 // measure returns the row of a load.
@@ -55,19 +62,20 @@ func (n nine) measure(l load) ([]table.Row, error) {
 		return nil, err
 	}
 	defer u.close()
-	if l.check != nil {
+	s := l.script(u)
+	if s.check != nil {
 		u.wrote = map[string]bool{}
 	}
-	u.start(l.within, func(x *user) func() job { return l.jobs(u, x) })
+	u.start(s.jobs)
 	if err := u.pass(l.warm, l.lasting); err != nil {
 		return nil, err
 	}
-	if l.check != nil {
+	if s.check != nil {
 		held, err := u.readBack()
 		if err != nil {
 			return nil, err
 		}
-		if err := l.check(u, held); err != nil {
+		if err := s.check(held); err != nil {
 			return nil, err
 		}
 	}
@@ -77,11 +85,29 @@ func (n nine) measure(l load) ([]table.Row, error) {
 // sampled is how many transactions the model is asked about.
 const sampled = 300
 
-// start has all users begin within a time, each with jobs of its own.
-func (u *users) start(within time.Duration, jobs func(*user) func() job) {
+// longestJob is what jobs that last longer count as.
+const longestJob = time.Minute
+
+// start has all users begin, each with jobs of its own: somewhere in a job, as if they had done jobs
+// for long. So they are in the midst of one that lasts longer more often.
+func (u *users) start(jobs func(*user) func() job) {
 	for _, x := range u.all {
 		next := jobs(x)
-		u.After(time.Duration(x.random.Int64N(int64(within))), func() { u.act(x, next) })
+		j := next()
+		for j.lasts() > 0 && j.lasts() < time.Duration(x.random.Int64N(int64(longestJob))) {
+			j = next()
+		}
+		lasts := j.lasts()
+		if lasts == 0 {
+			u.After(time.Duration(x.random.Int64N(int64(startSpread))), func() { u.act(x, next) })
+			continue
+		}
+		if at := time.Duration(x.random.Int64N(int64(lasts))); at < j.keying {
+			j.keying -= at
+			u.do(x, j, next)
+		} else {
+			u.After(lasts-at, func() { u.act(x, next) })
+		}
 	}
 }
 
@@ -91,7 +117,11 @@ func (u *users) act(x *user, next func() job) {
 		u.idle++
 		return
 	}
-	j := next()
+	u.do(x, next(), next)
+}
+
+// do has a user do a job, and then further ones.
+func (u *users) do(x *user, j job, next func() job) {
 	u.After(j.keying, func() {
 		if j.static {
 			u.After(j.thinking, func() { u.act(x, next) })
