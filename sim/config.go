@@ -27,6 +27,9 @@ type Config[M any] struct {
 	// node can be asked for more than it can do. It must depend on its argument alone, and 0 or less
 	// is no time. nil: calls take no time.
 	Service func(c Call[M]) time.Duration
+	// Machine tells which nodes share a processor, which is at one call at a time: those for which it
+	// returns the same. nil: each has its own.
+	Machine func(protocol.ID) protocol.ID
 	// Shuffle makes what happens to different nodes at one instant come in an order of chance.
 	// Otherwise it comes in the order in which it was caused.
 	Shuffle bool

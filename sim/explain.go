@@ -57,8 +57,8 @@ func (s *Sim[M]) explainNode(b *strings.Builder, n *node[M]) {
 	case n.paused:
 		fmt.Fprintf(b, ", stands still until %v, %d events wait", n.until, len(n.backlog))
 	}
-	if len(n.line) > 0 {
-		fmt.Fprintf(b, ", at work for another %v, %d calls wait", n.remains(s.now), len(n.line)-1)
+	if line := n.processor.line; len(line) > 0 {
+		fmt.Fprintf(b, ", at work for another %v, %d calls wait", n.remains(s.now), len(line)-1)
 	}
 	fmt.Fprintf(b, ": clock %v, ", n.clock.at(s.now))
 	if n.log.kept > 0 {

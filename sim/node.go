@@ -43,11 +43,9 @@ type node[M any] struct {
 	waiting     []parcel[M] // sends that wait for the disk
 	first       int         // of waiting, the first that has not left
 
-	line    []int32 // events that are calls, in their order: of these the node is at the first one
-	serving bool    // Invariant: there is one, and the event that it is over is to come
-	begun   bool    // the call that is made was begun some time ago
-	doneAt  time.Duration
-	busy    time.Duration // of all incarnations, with the whole of the present call
+	processor *processor
+	begun     bool          // the call that is made was begun some time ago
+	busy      time.Duration // of all incarnations, with the whole of the present call
 
 	paused  bool
 	pauses  uint64 // counts, so that the end of an old one does not end a new one

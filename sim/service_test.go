@@ -106,6 +106,40 @@ func TestServiceAndPause(t *testing.T) {
 	b.want(t, 2, "155ms 1: 1", "165ms 1: 2", "175ms 1: 3")
 }
 
+// TestMachine: nodes of one machine are at work one after the other, each for its own calls. If one
+// of them crashes, the other goes on with what waits.
+func TestMachine(t *testing.T) {
+	b := newBench(t, sim.Config[any]{
+		Service: func(c sim.Call[any]) time.Duration {
+			if _, job := c.Msg.(string); job {
+				return 10 * ms
+			}
+			return 0
+		},
+		Machine: func(protocol.ID) protocol.ID { return 1 },
+	})
+	send := func(at time.Duration, to protocol.ID, what string) { b.At(at, func() { b.Deliver(to, what) }) }
+	send(0, 1, "a")
+	send(ms, 2, "b")
+	send(2*ms, 1, "c")
+	b.At(15*ms, func() {
+		if b.Busy(1) != 10*ms || b.Busy(2) != 5*ms || b.Waiting(1) != 2 || b.Waiting(2) != 2 {
+			t.Errorf("at work for %v and %v, %d wait", b.Busy(1), b.Busy(2), b.Waiting(1))
+		}
+	})
+	send(50*ms, 2, "d")
+	send(51*ms, 1, "e")
+	send(52*ms, 2, "f")
+	b.At(55*ms, func() { b.Crash(2, sim.KeepAll) }) // at d
+	send(56*ms, 1, "g")
+	b.run(t)
+	b.want(t, 1, "10ms 0: a", "30ms 0: c", "65ms 0: e", "75ms 0: g", "105ms broken 2")
+	b.want(t, 2, "20ms 0: b")
+	if b.Busy(1) != 40*ms || b.Busy(2) != 15*ms {
+		t.Errorf("at work for %v and %v, want 40ms and 15ms", b.Busy(1), b.Busy(2))
+	}
+}
+
 // TestServiceLikeItsModel gives a node calls at random times that take random times. Each is made
 // when the one before is over and its own time has passed.
 func TestServiceLikeItsModel(t *testing.T) {

@@ -17,6 +17,7 @@ type Sim[M any] struct {
 	calls      []func() // what evCall events call; those that were are nil
 	freeCalls  []uint64
 	nodes      []*node[M]
+	processors map[protocol.ID]*processor // by machine, if there are machines
 	byID       map[protocol.ID]int32
 	net        network
 	hash       hash
@@ -60,7 +61,7 @@ func New[M any](c Config[M]) (*Sim[M], error) {
 	}
 	c.setDefaults()
 	s := &Sim[M]{config: c, queue: newQueue[M](), byID: map[protocol.ID]int32{}, hash: newHash(c.Seed),
-		datagrams: c.Datagrams}
+		datagrams: c.Datagrams, processors: map[protocol.ID]*processor{}}
 	s.queue.shuffle, s.queue.seed = c.Shuffle, mix(c.Seed^0x73687566)
 	s.net = newNetwork(c.Seed, c.WAN)
 	s.trace = newTrace[M](c.Trace, c.TraceKeep)
@@ -86,7 +87,8 @@ func (s *Sim[M]) Add(spec Node[M]) error {
 		return fmt.Errorf("sim: node %d: Disk of %+v has a negative time", spec.ID, *d)
 	}
 	n := &node[M]{log: log[M]{next: 1}, id: spec.ID, index: int32(len(s.nodes)), site: site, make: spec.New,
-		ownDisk: s.config.Disk, ownClock: spec.Clock}
+		processor: s.processorOf(spec.ID),
+		ownDisk:   s.config.Disk, ownClock: spec.Clock}
 	if spec.Disk != nil {
 		n.ownDisk = *spec.Disk
 	}

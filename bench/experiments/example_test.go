@@ -52,4 +52,7 @@ func ExampleAll() {
 	// carousel-placement [virtual]
 	// carousel-throughput [virtual real]
 	// carousel-failover [virtual]
+	// str-synthetic [virtual]
+	// str-tpcc [virtual]
+	// str-rubis [virtual]
 }

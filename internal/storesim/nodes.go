@@ -1,6 +1,7 @@
 package storesim
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,8 +33,12 @@ type NodesConfig struct {
 	// Placement has the sites of each partition, that of its first leader first, as plan.Setting has
 	// it. Systems that need a whole copy at each site have that.
 	Placement [][]wan.Site
-	Agents    int        // coordinators at each site; 0 is 1
-	Clients   []wan.Site // where each client is
+	Agents    int // coordinators at each site; 0 is 1
+	// Machines says that a site has as many machines as agents, each with one of them. Of the
+	// partitions, each machine has servers of as many in a row as there are sites, and so on in turn.
+	// Nodes of a machine share its processor.
+	Machines bool
+	Clients  []wan.Site // where each client is
 	// RoundTrip is what nodes are told of the network: see store.Config.
 	RoundTrip time.Duration
 	MaxOffset time.Duration // the same
@@ -69,11 +74,26 @@ func NewNodes(c NodesConfig) (*Nodes, error) {
 		return nil, fmt.Errorf("storesim: %d agents (want fewer than %d)", n, firstServer)
 	}
 	n := &Nodes{Protocol: p, Layout: c.layout(p), settling: 5*time.Second + 20*c.RoundTrip}
+	if c.Machines {
+		machines := machinesOf(n.Layout)
+		c.Sim.Machine = func(id protocol.ID) protocol.ID { return cmp.Or(machines[id], id) }
+	}
 	var err error
 	n.Store, err = storedeploy.New(storedeploy.Config{Protocol: p, Layout: n.Layout, Clients: c.Clients,
 		FirstClient: firstClient, Sim: c.Sim, Hear: c.Hear,
 		Node: func(of *store.Config) { of.RoundTrip, of.MaxOffset = c.RoundTrip, c.MaxOffset }})
 	return n, err
+}
+
+// machinesOf returns the agent on whose machine each server is.
+func machinesOf(l store.Layout) map[protocol.ID]protocol.ID {
+	machines := map[protocol.ID]protocol.ID{}
+	for _, s := range l.Sites {
+		for k, id := range s.Shards {
+			machines[id] = s.Coordinators[k/len(l.Sites)%len(s.Coordinators)]
+		}
+	}
+	return machines
 }
 
 // Settle lets time pass until leaders are elected, and nodes have measured how far they are from

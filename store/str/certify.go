@@ -190,6 +190,9 @@ func (s *server) tryPrepare(env *protocol.Env[store.Message], from protocol.ID, 
 		env.Send(from, elsewhere{Ref: ref})
 	default:
 		p.Readers, p.Past = s.readers(members), max(s.state.books.floor, s.noted)
+		for _, key := range keys {
+			p.Past = max(p.Past, s.shown.Above(key))
+		}
 		s.askGroup(env, q, prepare{p})
 	}
 }

@@ -144,6 +144,9 @@ func (c *coordinator) abort(env *protocol.Env[store.Message], t *txn, why store.
 	t.stage, t.reason = over, why
 	c.saw(event{what: isAborted, t: t})
 	c.leaveTable(t)
+	for _, w := range t.writes {
+		c.table.readAt(w.Key, t.read) // who writes it next comes behind those who have read it
+	}
 	for _, d := range slices.SortedFunc(maps.Values(t.by), func(a, b *txn) int { return a.id.Compare(b.id) }) {
 		c.abort(env, d, store.StaleRead)
 	}

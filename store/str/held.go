@@ -46,6 +46,7 @@ type held struct {
 func (s *server) stampOf(env *protocol.Env[store.Message], p part) clock.Stamp {
 	above := max(p.At, s.noted, s.state.books.floor)
 	for _, w := range p.Writes {
+		above = max(above, s.shown.Above(w.Key))
 		above = max(above, s.reads.Above(w.Key))
 	}
 	if s.mode.physical {
@@ -144,12 +145,13 @@ func (s *server) touch(h *held) {
 
 // unseen takes note that nobody sees a tentative transaction any more.
 func (s *server) unseen(env *protocol.Env[store.Message], id store.TxnID) {
-	for _, h := range s.all() {
-		if h.before[id] {
+	for _, by := range s.gaveWay[id] {
+		if h := s.held[by]; h != nil && h.before[id] {
 			delete(h.before, id)
 			s.say(env, h)
 		}
 	}
+	delete(s.gaveWay, id)
 }
 
 // stored takes note that an entry is in the log here.
@@ -159,7 +161,20 @@ func (s *server) stored(env *protocol.Env[store.Message], at raft.Position, comm
 	case prepare:
 		s.isLogged(env, at, m.Part)
 	case decide:
-		s.noted = max(s.noted, m.Read)
+		s.wasShown(m.ID, m.Read)
+	}
+}
+
+// wasShown takes note of the latest snapshot in which a coordinator has shown what a transaction
+// writes, before it was final. Who is to write one of its keys is certified after that.
+func (s *server) wasShown(id store.TxnID, at clock.Stamp) {
+	h := s.held[id]
+	if h == nil { // nobody knows which keys they are
+		s.noted = max(s.noted, at)
+		return
+	}
+	for _, w := range h.part.Writes {
+		s.shown.Serve(w.Key, at)
 	}
 }
 
@@ -198,7 +213,10 @@ func (s *server) displace(env *protocol.Env[store.Message], h *held) {
 			if h.before == nil {
 				h.before = map[store.TxnID]bool{}
 			}
-			h.before[o.part.ID] = true
+			if !h.before[o.part.ID] {
+				h.before[o.part.ID] = true
+				s.gaveWay[o.part.ID] = append(s.gaveWay[o.part.ID], h.part.ID)
+			}
 			o.gaveWay = true
 			env.Send(o.part.Origin, displaced{s.self, o.part.ID})
 		}
@@ -292,7 +310,8 @@ func (s *server) loadOwn(env *protocol.Env[store.Message]) {
 }
 
 // takeOver takes over a state that was on disk, or that has replaced this member's, if there is
-// one. At the start nobody remembers who has read what, but it was all at or below the ceiling.
+// one. Nobody remembers who has read what, here before a restart, or of what was decided in between;
+// but it was all at or below the ceiling.
 func (s *server) takeOver(env *protocol.Env[store.Message]) {
 	if !s.state.loaded {
 		return
@@ -301,10 +320,7 @@ func (s *server) takeOver(env *protocol.Env[store.Message]) {
 	state := s.group.State(env)
 	ceiling := s.state.values.Ceiling(state)
 	s.reads.Recorded(ceiling)
-	if s.starts {
-		s.starts = false
-		s.noted = max(s.noted, ceiling)
-	}
+	s.noted = max(s.noted, ceiling)
 	for _, h := range s.all() {
 		if h.stage == agreed && s.state.open[h.part.ID] == nil {
 			s.drop(env, h)
@@ -345,7 +361,7 @@ func (s *server) onWordWanted(env *protocol.Env[store.Message], from protocol.ID
 // onOutcome takes the outcome from the coordinator, so that whoever waits for the transaction need
 // not wait until the group has it on record.
 func (s *server) onOutcome(env *protocol.Env[store.Message], m outcome) {
-	s.noted = max(s.noted, m.Read)
+	s.wasShown(m.ID, m.Read)
 	h := s.held[m.ID]
 	switch {
 	case h == nil:

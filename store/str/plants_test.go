@@ -17,14 +17,14 @@ func stampPlants() []plant.Bug {
 		},
 		{
 			Name: "what was read of a transaction is not noted with its outcome (S5)", Test: "TestSeedsNotice/40",
-			Old: "\ts.noted = max(s.noted, m.Read)\n\th := s.held[m.ID]\n",
-			New: "\tif !MUTANT {\n\t\ts.noted = max(s.noted, m.Read)\n\t}\n\th := s.held[m.ID]\n",
+			Old: "\ts.wasShown(m.ID, m.Read)\n\th := s.held[m.ID]\n",
+			New: "\tif !MUTANT {\n\t\ts.wasShown(m.ID, m.Read)\n\t}\n\th := s.held[m.ID]\n",
 			Also: []plant.Edit{{
-				Old: "\t\ts.noted = max(s.noted, m.Read)\n\t\ts.isOver(",
-				New: "\t\tif !MUTANT {\n\t\t\ts.noted = max(s.noted, m.Read)\n\t\t}\n\t\ts.isOver(",
+				Old: "\t\ts.wasShown(m.ID, m.Read)\n\t\ts.isOver(",
+				New: "\t\tif !MUTANT {\n\t\t\ts.wasShown(m.ID, m.Read)\n\t\t}\n\t\ts.isOver(",
 			}, {
-				Old: "\t\ts.noted = max(s.noted, m.Read)\n\t}\n}\n\n// isLogged",
-				New: "\t\tif !MUTANT {\n\t\t\ts.noted = max(s.noted, m.Read)\n\t\t}\n\t}\n}\n\n// isLogged",
+				Old: "\t\ts.wasShown(m.ID, m.Read)\n\t}\n}\n\n// wasShown",
+				New: "\t\tif !MUTANT {\n\t\t\ts.wasShown(m.ID, m.Read)\n\t\t}\n\t}\n}\n\n// wasShown",
 			}},
 		},
 		{
@@ -44,7 +44,8 @@ func stampPlants() []plant.Bug {
 		},
 		{
 			Name: "nobody remembers what was read before a restart (S22)", Test: "TestSeedsNotice/252",
-			Old: "\tif s.starts {\n", New: "\tif s.starts && !MUTANT {\n",
+			Old: "\ts.noted = max(s.noted, ceiling)\n",
+			New: "\tif !MUTANT {\n\t\ts.noted = max(s.noted, ceiling)\n\t}\n",
 		},
 		{
 			Name: "a state that is loaded is taken over behind what follows it", Test: "TestWordsStay",

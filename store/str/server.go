@@ -2,7 +2,9 @@ package str
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -25,11 +27,16 @@ type server struct {
 	state *group
 
 	reads *mvcc.Reads
-	// noted is the latest snapshot that may have been read elsewhere, at a coordinator or before a
-	// restart: commits are above it.
+	// shown are the reads at coordinators, of what was not final then. Nobody has a ceiling there.
+	shown *mvcc.Reads
+	// noted is the latest snapshot in which any key may have been read elsewhere, at a coordinator or
+	// before a restart: commits are above it.
 	noted clock.Stamp
 	held  map[store.TxnID]*held
 	byKey map[store.Key][]*held
+	// gaveWay are tentative transactions that have given way, with those that wait for them to be seen
+	// no more: see held.before.
+	gaveWay map[store.TxnID][]store.TxnID
 	// logged are those of held whose entry is in the log and was not applied, in its order.
 	logged []*held
 	waits  waits
@@ -45,7 +52,6 @@ type server struct {
 	// anybody.
 	raised time.Duration
 	opened map[store.TxnID]time.Duration
-	starts bool // it has not taken over the state on its disk yet
 }
 
 // question is a command that a coordinator has asked for.
@@ -89,7 +95,7 @@ func newServer(cfg store.Config, mode variant) (*server, error) {
 	s := &server{cfg: cfg, place: p, self: uint32(p.Index), mode: mode, held: map[store.TxnID]*held{},
 		byKey: map[store.Key][]*held{}, waits: newWaits(), asked: map[raft.Position]question{},
 		proposed: map[store.TxnID]bool{}, fenced: map[store.TxnID]bool{},
-		admitted: map[protocol.ID]bool{}, opened: map[store.TxnID]time.Duration{},
+		gaveWay: map[store.TxnID][]store.TxnID{}, admitted: map[protocol.ID]bool{}, opened: map[store.TxnID]time.Duration{},
 		state: newGroup(cfg.Applied, mode.remembers())}
 	s.state.seen = mode.seen
 	s.group, err = kit.NewMember(cfg, p, kit.MemberConfig{
@@ -108,8 +114,11 @@ func (s *server) Start(env *protocol.Env[store.Message], log []protocol.Record[s
 		panic(err) // the numbers are right
 	}
 	s.reads = reads
+	if s.shown, err = mvcc.NewReads(0, 0, maxReadKeys); err != nil {
+		panic(err) // likewise
+	}
+	s.shown.Recorded(math.MaxInt64)
 	s.loadOwn(env)
-	s.starts = true
 	s.group.Start(env, log)
 	s.takeOver(env)
 	env.After(s.cfg.RoundTrip, sweepTimer{})
@@ -263,7 +272,7 @@ func (s *server) committed(env *protocol.Env[store.Message], at raft.Position, c
 		s.wasPrepared(env, at, m.Part, r)
 	case decide:
 		delete(s.proposed, m.ID)
-		s.noted = max(s.noted, m.Read)
+		s.wasShown(m.ID, m.Read)
 		s.isOver(env, m.ID, r)
 	case fence:
 		delete(s.fenced, m.ID)
@@ -435,7 +444,7 @@ func (s *server) Check() error {
 	if err := s.checkHeld(); err != nil {
 		return err
 	}
-	if err := s.reads.Check(); err != nil {
+	if err := errors.Join(s.reads.Check(), s.shown.Check()); err != nil {
 		return fmt.Errorf("str: server %d: %w", s.cfg.ID, err)
 	}
 	return s.group.Check()

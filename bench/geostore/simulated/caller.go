@@ -2,6 +2,7 @@ package simulated
 
 import (
 	"context"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -18,8 +19,8 @@ import (
 // A population is a store's nodes and the applications of its clients.
 type population struct {
 	*storesim.Nodes
-	clients []*caller
-	byID    map[protocol.ID]*caller
+	clients []*caller                 // those of one client's after the other's
+	byID    map[protocol.ID][]*caller // the same by their clients
 	// value is what transactions of a workload write: see workload.Txn.Run.
 	value func(was []byte) []byte
 	// ended is told of each transaction.
@@ -28,10 +29,12 @@ type population struct {
 
 // A result is what became of a transaction.
 type result struct {
+	id       store.TxnID // of one that was submitted
 	ops      []workload.Op
 	began    time.Duration
 	took     time.Duration
 	verdict  store.Verdict
+	reason   store.Reason   // of an aborted one
 	fast     bool           // it was committed by the protocol's fast path
 	priority store.Priority // of an aborted one: for the next attempt
 	read     map[store.Key]store.Value
@@ -48,8 +51,10 @@ type setting struct {
 	system    plan.System
 	wan       wan.Matrix
 	placement [][]wan.Site
-	agents    int // at each site
-	clients   int // at each site
+	agents    int        // at each site
+	machines  bool       // see storesim.NodesConfig
+	clients   []wan.Site // where they are
+	callers   int        // of each client; 0 is 1
 	roundTrip time.Duration
 	maxOffset time.Duration
 	seed      uint64
@@ -59,12 +64,16 @@ type setting struct {
 
 // placementOf has a partition led at each site, with copies at the two that follow.
 func placementOf(m wan.Matrix) ([][]wan.Site, error) {
-	sites := m.Sites()
+	return ringOf(m.Sites(), len(m.Sites()), replicas)
+}
+
+// ringOf deals partitions to sites in turn, with copies at those that follow.
+func ringOf(sites []wan.Site, partitions, copies int) ([][]wan.Site, error) {
 	names := make([]string, len(sites))
 	for i, s := range sites {
 		names[i] = string(s)
 	}
-	ring, err := store.Ring(names, len(sites), replicas, nil)
+	ring, err := store.Ring(names, partitions, copies, nil)
 	placement := make([][]wan.Site, len(ring))
 	for i, at := range ring {
 		for _, s := range at {
@@ -79,24 +88,28 @@ const replicas = 3
 
 // populate returns the nodes when they have settled.
 func populate(s setting) (*population, error) {
-	p := &population{byID: map[protocol.ID]*caller{}, ended: func(*caller, result) {}}
-	c := storesim.NodesConfig{System: s.system, Placement: s.placement, Agents: s.agents, RoundTrip: s.roundTrip,
-		MaxOffset: s.maxOffset, Sim: sim.Config[store.Message]{Seed: s.seed, WAN: s.wan, Disk: s.disk, Service: s.service,
-			CheckEvery: 1 << 20, TraceKeep: -1, CodecChance: codecChance}, Hear: p.receive}
-	sites := s.wan.Sites()
-	for range s.clients {
-		c.Clients = append(c.Clients, sites...)
-	}
+	p := &population{byID: map[protocol.ID][]*caller{}, ended: func(*caller, result) {}}
+	c := storesim.NodesConfig{System: s.system, Placement: s.placement, Agents: s.agents, Machines: s.machines,
+		Clients: s.clients, RoundTrip: s.roundTrip, MaxOffset: s.maxOffset, Hear: p.receive,
+		Sim: sim.Config[store.Message]{Seed: s.seed, WAN: s.wan, Disk: s.disk, Service: s.service, CheckEvery: 1 << 20,
+			TraceKeep: -1, CodecChance: codecChance}}
 	var err error
 	if p.Nodes, err = storesim.NewNodes(c); err != nil {
 		return nil, err
 	}
 	for i, id := range p.Clients {
-		cl := &caller{all: p, id: id, site: c.Clients[i], random: rand.New(rand.NewPCG(s.seed, uint64(i)))}
-		p.clients, p.byID[id] = append(p.clients, cl), cl
+		for n := range max(s.callers, 1) {
+			cl := &caller{all: p, id: id, site: c.Clients[i],
+				random: rand.New(rand.NewPCG(s.seed, uint64(len(p.clients)))),
+				ref:    uint64(n) * callerRefs}
+			p.clients, p.byID[id] = append(p.clients, cl), append(p.byID[id], cl)
+		}
 	}
 	return p, p.Settle()
 }
+
+// atEach returns the sites of clients, so many at each site.
+func atEach(m wan.Matrix, n int) []wan.Site { return slices.Repeat(m.Sites(), n) }
 
 // close ends the programs of transactions that are under way.
 func (p *population) close() {
@@ -115,12 +128,28 @@ func (p *population) receive(from protocol.ID, msg store.Message) {
 		p.Fail("a server is refused: %s", m.Reason)
 		return
 	}
-	if c := p.byID[from]; c != nil {
-		c.receive(msg)
+	if n := refOf(msg) / callerRefs; n < uint64(len(p.byID[from])) {
+		p.byID[from][n].receive(msg)
 	}
 }
 
-// A caller is a client's application, which makes one transaction at a time.
+// callerRefs is how many calls a caller can number: those of one client are told apart by that.
+const callerRefs = 1 << 32
+
+// refOf returns which call a message answers.
+func refOf(msg store.Message) uint64 {
+	switch m := msg.(type) {
+	case store.Declared:
+		return m.Ref
+	case store.Got:
+		return m.Ref
+	case store.Done:
+		return m.Ref
+	}
+	return math.MaxUint64
+}
+
+// A caller is an application of a client's, which makes one transaction at a time.
 type caller struct {
 	all    *population
 	id     protocol.ID
@@ -239,7 +268,8 @@ func (c *caller) receive(msg store.Message) {
 		c.got(m)
 	case store.Done:
 		if m.Ref == c.ref {
-			c.end(result{verdict: m.Outcome.Verdict, fast: m.Outcome.Fast, priority: m.Txn.Priority})
+			c.end(result{id: m.Txn.ID, verdict: m.Outcome.Verdict, reason: m.Outcome.Reason, fast: m.Outcome.Fast,
+				priority: m.Txn.Priority})
 		}
 	}
 }

@@ -13,4 +13,7 @@ func ExampleExperiments() {
 	// Output:
 	// carousel-throughput
 	// carousel-failover
+	// str-synthetic
+	// str-tpcc
+	// str-rubis
 }

@@ -177,7 +177,7 @@ func (f failover) run() (*fell, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := populate(setting{system: f.system, wan: sites, placement: placement, clients: f.clients,
+	all, err := populate(setting{system: f.system, wan: sites, placement: placement, clients: atEach(sites, f.clients),
 		roundTrip: sites.MaxRTT(sites.Sites()), seed: max(f.seed, 1), disk: sim.Disk{Latency: bench.SyncTime}})
 	if err != nil {
 		return nil, err

@@ -9,7 +9,7 @@ import (
 	"github.com/foresay/foresay/store/plan"
 )
 
-// TestFigures: rows of both experiments have what their figures show.
+// TestFigures: rows of all experiments have what their figures show.
 func TestFigures(t *testing.T) {
 	var rows []table.Row
 	for _, perS := range []int{bandwidthTarget, 8000} {
@@ -31,6 +31,9 @@ func TestFigures(t *testing.T) {
 		}
 	}
 	draw(t, carouselFailover(), rows)
+	draw(t, strSynthetic(), sampleRows(contentions()))
+	draw(t, strTPCC(), sampleRows(strMixes()))
+	draw(t, strRUBiS(), sampleRows([]string{"rubis"}))
 }
 
 func draw(t *testing.T, e bench.Experiment, rows []table.Row) {

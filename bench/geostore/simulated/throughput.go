@@ -144,7 +144,8 @@ func (t target) run() (*measured, error) {
 	p, _ := storesim.ProtocolOf(t.system)
 	m := &measured{target: t, traffic: traffic{codec: p.Codec, handled: map[protocol.ID]int{}, perMessage: t.cpu.call}}
 	all, err := populate(setting{system: t.system, wan: sites, placement: placement, agents: clientMachines,
-		clients: clientMachines * machineClients, roundTrip: leastRoundTrip, maxOffset: roomOffset, seed: max(t.seed, 1),
+		clients:   atEach(sites, clientMachines*machineClients),
+		roundTrip: leastRoundTrip, maxOffset: roomOffset, seed: max(t.seed, 1),
 		disk: sim.Disk{Latency: bench.SyncTime}, service: m.serve})
 	if err != nil {
 		return nil, err

@@ -132,7 +132,7 @@ func populated(t *testing.T, s plan.System, sites wan.Matrix, clients int, seed 
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := populate(setting{system: s, wan: sites, placement: placement, clients: clients,
+	all, err := populate(setting{system: s, wan: sites, placement: placement, clients: atEach(sites, clients),
 		roundTrip: sites.MaxRTT(sites.Sites()), seed: seed, disk: sim.Disk{Latency: bench.SyncTime}})
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,133 @@
+package simulated
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/foresay/foresay/bench"
+	"github.com/foresay/foresay/bench/figure"
+	"github.com/foresay/foresay/bench/table"
+	"github.com/foresay/foresay/store/plan"
+	"github.com/foresay/foresay/workload"
+	"github.com/foresay/foresay/workload/synthetic"
+)
+
+// nineSystems are those of the experiments with STR.
+func nineSystems() []plan.System { return []plan.System{plan.ClockSIRep, plan.STR} }
+
+func strSynthetic() bench.Experiment {
+	e := bench.Experiment{
+		Name: "str-synthetic",
+		Summary: "ten keys read and updated on nine sites, six copies of each partition, by contention at the own site " +
+			"and with others, 10 to 80 clients for each server: commits, latency, aborts (STR figure 3)",
+		Modes: []bench.Mode{bench.Virtual}, Intervals: nineIntervals(),
+		Measure: bench.PointsAtOnce(syntheticPoints),
+	}
+	for _, contention := range contentions() {
+		e.Figures = append(e.Figures, nineFigures(contention, "contention "+contention+", local and remote: ",
+			table.Is("figure", contention))...)
+	}
+	return e
+}
+
+// contentions are those of Figure 3, local contention first.
+func contentions() []string { return []string{"low-low", "high-low", "high-high"} }
+
+// nineIntervals are the columns of which several seeds give an interval.
+func nineIntervals() []string {
+	return []string{"commits_per_s", "final_mean_ms", "perceived_mean_ms", "abort_percent"}
+}
+
+// nineFigures are the three pictures of a load, by clients: commits, final latency and aborts.
+func nineFigures(suffix, title string, where table.Cell) (all []figure.Spec) {
+	for _, f := range []struct{ suffix, y, label string }{
+		{"commits", "commits_per_s_of_27", "commits per second on 27 servers"},
+		{"final", "final_mean_ms", "mean final latency (ms)"},
+		{"aborts", "abort_percent", "attempts that were aborted (%)"},
+	} {
+		all = append(all, figure.Spec{Suffix: suffix + "-" + f.suffix, Title: title + f.label, X: "clients",
+			XLabel: "clients for each server", Y: f.y, YLabel: f.label, Series: []string{"system"}, Where: where})
+	}
+	return all
+}
+
+// syntheticLoad is a contention of Figure 3. What figure it belongs to is told apart from that.
+func syntheticLoad(o bench.Options, contention string) load {
+	c, err := synthetic.Named(contention)
+	if err != nil {
+		panic(err) // it is one of contentions
+	}
+	return load{
+		cells: []table.Cell{table.Is("workload", "synthetic"), table.Is("contention", contention)},
+		script: func(u *users) script {
+			return script{jobs: func(x *user) func() job { return u.synthetic(x, c) }}
+		},
+		warm:    bench.Pick(o, 800*time.Millisecond, 1500*time.Millisecond),
+		lasting: bench.Pick(o, 800*time.Millisecond, 2500*time.Millisecond),
+	}
+}
+
+func syntheticPoints(o bench.Options) (points []bench.Point) {
+	for _, contention := range contentions() {
+		l := syntheticLoad(o, contention)
+		clients := bench.Pick(o, []int{80}, []int{10, 20, 30, 40, 60, 80})
+		if contention == "low-low" {
+			clients = bench.Pick(o, []int{10, 80}, clients)
+		}
+		points = append(points, ninePoints(o, l, paperCPU(), 1, contention, clients...)...)
+	}
+	l := syntheticLoad(o, "high-low")
+	points = append(points, ninePoints(o, l, measuredCPU(), 1, "", bench.Pick(o, nil, []int{80})...)...)
+	return append(points, ninePoints(o, l, paperCPU(), paperServers, "", bench.Pick(o, nil, []int{30})...)...)
+}
+
+// ninePoints are a load by numbers of clients, for all systems. Its rows are in a figure, unless
+// that has no name.
+func ninePoints(
+	o bench.Options, l load, c cpu, servers int, inFigure string, clients ...int,
+) (points []bench.Point) {
+	for _, n := range clients {
+		for _, s := range nineSystems() {
+			n := nine{system: s, servers: servers, users: n, cpu: c, seed: o.Seed}
+			points = append(points, bench.Point{
+				Doing: fmt.Sprintf("%s%s clients=%d servers=%d cpu=%s", systemName(s), cellsText(l.cells), n.users,
+					servers*len(ringOfNine()), c.name),
+				Run: func(context.Context) ([]table.Row, error) {
+					rows, err := n.measure(l)
+					for i := range rows {
+						if inFigure != "" {
+							rows[i] = append(rows[i], table.Is("figure", inFigure))
+						}
+					}
+					return rows, err
+				},
+			})
+		}
+	}
+	return points
+}
+
+func cellsText(cells []table.Cell) (s string) {
+	for _, c := range cells {
+		s += fmt.Sprintf(" %s=%s", c.Name, table.Text(c.Value, -1))
+	}
+	return s
+}
+
+// synthetic returns the jobs of a user: one transaction after the other.
+func (u *users) synthetic(x *user, c synthetic.Config) func() job {
+	client := synthetic.Client{Config: c, Own: x.number, Others: x.others}
+	return func() job {
+		txn := client.Next(x.random)
+		return job{code: func(ctx context.Context, tx workload.Tx) error {
+			return txn.Run(ctx, homed{tx, len(u.placement), homeOfSynthetic})
+		}}
+	}
+}
+
+// homeOfSynthetic returns the partition of a key.
+func homeOfSynthetic(key string) int {
+	home, _ := synthetic.Home(key)
+	return home
+}
