@@ -21,6 +21,19 @@ func namesBugs() []plant.Bug {
 			Tests: []string{"TestSwappedReadsAfterTheContextEnded"},
 			Old:   "\t\tif !late && !t.Behind(l.run) {\n", New: "\t\tif !late && !t.Behind(l.run) || MUTANT {\n",
 		},
+		{ // the order of goroutines that share a lane shows whether it swapped its name
+			Name: "nameByOrderInside", Test: "TestSwappedLanesThatGoroutinesShare",
+			Old: "\treturn (!order && (l.mixed ||", New: "\treturn (!order && !MUTANT && (l.mixed ||",
+		},
+		{ // of what several lanes made it gets any
+			Name: "nameByAny", Test: "TestCallLeadsOnce",
+			Old: "l.alike(n, u.lane, m, true)", New: "l.alike(n, u.lane, m, !MUTANT)",
+		},
+		{ // a lane that wrote reads what another one had read before it wrote
+			Name: "renameBehindWrites", Test: "TestSwappedLanesThatGoroutinesShare",
+			Tests: []string{"TestReadsBehindOwnWrites"},
+			Old:   "effect == None && !l.sameEffects(", New: "!MUTANT && effect == None && !l.sameEffects(",
+		},
 		{ // a lane gets what another one was told when its context ended
 			Name: "renameEnded", Test: "TestSwappedReadThatEnded",
 			Old: "effect == None && (c.ended ||", New: "effect == None && (c.ended && !MUTANT ||",
