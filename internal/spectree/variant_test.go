@@ -42,7 +42,8 @@ func TestCertaintyAfterAnotherCall(t *testing.T) {
 // TestCertainty: a lane is sure to make a call that one of another run made in its place
 // if it has made the same calls before, and none of them overlapped: else it may be that
 // of another goroutine on the same context. A run that has yet to make what took effect
-// is not: it must not read anew what comes before that.
+// is not: it must not read anew what comes before that. Nor is one whose task's context has
+// ended, which could not read anew.
 func TestCertainty(t *testing.T) {
 	guessed := func(t *testing.T, before ...string) (*scenario, map[string]*Call) {
 		s, calls := play(t, replayable), make(map[string]*Call)
@@ -81,6 +82,17 @@ func TestCertainty(t *testing.T) {
 		s.Answered(guess.Call, 1)
 		s.skip()
 		s.finds("the first call", s.lane(2), "a", a.Call, Doubtful)
+	})
+	t.Run("of calls that overlapped, once the context has ended", func(t *testing.T) {
+		s := play(t, replayable)
+		a, b := s.read(s.lane(1), "a", 0), s.read(s.lane(1), "b", 0)
+		s.Answered(a.Call, Actual)
+		s.Answered(b.Call, Actual)
+		s.Answered(s.read(s.lane(1), "guess", 1).Call, Actual)
+		s.skip()
+		s.finds("the second call", s.lane(2), "b", b.Call, Doubtful)
+		s.ContextEnded() // made anew it would fail
+		s.finds("the second call, too late for a new one", s.lane(2), "b", b.Call, Sure)
 	})
 	t.Run("by another path than one that gave up", func(t *testing.T) {
 		s := play(t, replayable)

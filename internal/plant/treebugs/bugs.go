@@ -141,7 +141,7 @@ func samenessBugs() []plant.Bug {
 		},
 		{ // what goroutines that share a lane make in one place is the same call
 			Name: "trustPlaces", Test: "TestCertainty",
-			Old: "case (t.Overlapped(l) || !l.inStep(c) ||", New: "case ((t.Overlapped(l) || !l.inStep(c)) && !MUTANT ||",
+			Old: "case (t.reordered(l, c) ||", New: "case (t.reordered(l, c) && !MUTANT ||",
 		},
 		{ // a lane that left a call out was told the same, whatever calls it made instead
 			Name: "trustAnswers", Test: "TestCertaintyAfterAnotherCall",

@@ -180,6 +180,10 @@ func orderBugs() []plant.Bug {
 			Name: "orderWhenLate", Test: "TestOrderAfterTheContextEnded",
 			Old: "o != nil && t.late; o = o.parent {", New: "o != nil && t.late && !MUTANT; o = o.parent {",
 		},
+		{ // nor are those that cannot be compared
+			Name: "doubtWhenLate", Test: "TestCertainty",
+			Old: "\t\treturn !t.late\n", New: "\t\treturn !t.late || MUTANT\n",
+		},
 		{ // nor are those of the lanes that they start
 			Name: "orderOfStartsWhenLate", Test: "TestOrderOfTheStartAfterTheContextEnded",
 			Old: "\t\tif _, shared := t.shared[o.id]; ", New: "\t\tif _, shared := t.shared[o.id]; (!MUTANT || o == l) && ",
