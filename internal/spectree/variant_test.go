@@ -134,6 +134,33 @@ func TestCertainty(t *testing.T) {
 	})
 }
 
+// TestGuessesBehindACallMadeAnew: a call that cannot be compared is made anew in each run, and so
+// is an ordered one behind it. That takes no predictions once a guess was wrong in its place: the
+// next run would make both anew, and guess wrong anew.
+func TestGuessesBehindACallMadeAnew(t *testing.T) {
+	for _, wrong := range []bool{true, false} {
+		s := play(t, replayable)
+		s.Answered(s.ordered(s.lane(1), "a", 0).Call, Actual)
+		first := s.ordered(s.lane(1), "b", 1)
+		if s.answers(first, 0); wrong {
+			s.Answered(first.Call, Actual)
+		} else {
+			s.Answered(first.Call, 0)
+			s.Answered(s.read(s.lane(1), "guess", 1).Call, Actual)
+		}
+		s.skip()
+		s.Answered(s.Call(s.lane(2), &CallSpec{Op: "a", Ordered: true, Variant: 1}).Call, Actual)
+		b := s.ordered(s.lane(2), "b", 1)
+		if s.Predicted(b.Call); b.Call == first.Call {
+			t.Error("the replay has an answer from before what it was told first")
+		}
+		if guessed := b.Answer() == 0; guessed == wrong {
+			t.Errorf("the first guess was wrong: %v; the second run guesses: %v", wrong, guessed)
+		}
+		s.skip()
+	}
+}
+
 // TestSeveralRightCallsInOnePlace: runs that were told the same may each have made another variant
 // of a read, since nobody could tell that it was the same. Once something has taken effect in one
 // of them, the others are not right any more, and the replay is right with that one's. This matters
