@@ -205,7 +205,7 @@ func (t *Tree) Call(l *Lane, s *CallSpec) *Use {
 	occ, overlap := l.occurrence(s.Op)
 	t.ambiguous = t.ambiguous || overlap || l.waiting > 0
 	if l.waiting > 0 {
-		l.mixed = true // its code waits, so another goroutine makes this call: they share the lane
+		l.mixed, r.mixed = true, true // its code waits, so another goroutine makes this call: they share the lane
 		t.overlaps(l)
 		if s.Ordered || l.ord != l.forkOrd {
 			t.share(l)

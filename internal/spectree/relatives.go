@@ -45,6 +45,25 @@ func (l *Lane) standOnRelatives() {
 	r.entangled = r.entangled || more
 }
 
+// lentTo returns d and the guesses, but that at c, which the lane computes, with which code went on
+// since the lane was forked in shared lanes that it comes from. The code that used their contexts
+// may be the lane's, or that of lanes that it waited for, so what it computes stands on that. The
+// effects of the lanes that it comes from may have been made before, and wait for c only.
+func (l *Lane) lentTo(c *Call, d *dep) *dep {
+	if !l.run.mixed {
+		return d
+	}
+	for ; l.parent != nil; l = l.parent {
+		for u := l.parent.guess; l.parent.mixed && u != nil && u.index >= int(l.forkedAt); u = u.earlier {
+			if u.Call != c && !u.Call.answered && !u.Call.dead {
+				d = &dep{prev: d, call: u.Call}
+				l.run.entangled = true
+			}
+		}
+	}
+	return d
+}
+
 // untangle has the run do without guesses at what it computes itself that stand on
 // themselves: what computes such a result may stand on guesses of its relatives.
 func (t *Tree) untangle(r *Run) {
@@ -61,9 +80,7 @@ func (r *Run) leadsTo(of, c *Call, seen map[*Call]bool) bool {
 	case !of.spec.Local:
 		deps = append(deps, of.useOf(r).dep)
 	case of.pending != nil:
-		for _, l := range of.pending.lanes {
-			deps = append(deps, l.dep)
-		}
+		deps = of.pending.deps()
 	default:
 		for _, id := range of.spec.Lanes {
 			if l := r.forked[id]; l != nil {

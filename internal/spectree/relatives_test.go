@@ -211,6 +211,33 @@ func TestReadBehindItsOwnResult(t *testing.T) {
 	s.want("discard run 1 call 1", "abandon call 1", "abandon call 2", "abandon call 3", "start run 2")
 }
 
+// TestResultOfALentContext: code that computes a guessed result goes on with a guess at a call that
+// it made with the context of the code which waits for the result. Then the result stands on that,
+// and an effect which stands on the result does not happen. What that code itself guesses after it
+// went on is nothing to the result.
+func TestResultOfALentContext(t *testing.T) {
+	for _, lent := range []bool{true, false} {
+		s := play(t, replayable)
+		child := s.Fork(s.lane(1))
+		result := s.Call(s.lane(1), &CallSpec{Op: "result", Local: true, Predictions: 1})
+		var w, guess *Use
+		if lent {
+			w = s.write(s.lane(1), "w", Immediate, 0) // is waited for, so it is other code that reads on
+		}
+		guess = s.read(s.lane(1), "guess", 1)
+		s.Resolve(result.Call, []*Lane{child}, 0)
+		s.skip()
+		if match, known := result.Call.Answered(); (known && match == 0) == lent {
+			t.Errorf("lent: %v; the guess counts as right: %v", lent, known)
+		}
+		if lent && (w.Call.Confirmed() || !w.Run.Discarded()) {
+			t.Error("the effect happens, or waits for what waits for it")
+		}
+		s.Answered(guess.Call, Actual)
+		s.skip()
+	}
+}
+
 // TestEffectBehindAnOuterGap: code whose context has ended may go on so because of anything that is
 // guessed in its run. If the context is that of the lane around, what the lane itself does then
 // waits for that as well.

@@ -197,6 +197,17 @@ func sendingBugs() []plant.Bug {
 			Name: "leaveReadBehind", Test: "TestReadBehindItsOwnResult",
 			Old: "\t\tcase !r.entangled:\n", New: "\t\tcase !r.entangled || MUTANT:\n",
 		},
+		{ // a result does not stand on what the code that computed it guessed with another one's context
+			Name: "forgetLent", Test: "TestResultOfALentContext",
+			Old: "l.parent.mixed && u != nil &&", New: "l.parent.mixed && !MUTANT && u != nil &&",
+		},
+		{ // it stands on whatever is guessed there
+			Name: "lendAlways", Test: "TestResultOfALentContext",
+			Old: "u := l.parent.guess; l.parent.mixed", New: "u := l.parent.guess; (l.parent.mixed || MUTANT)",
+			Also: []plant.Edit{
+				{Old: "\tif !l.run.mixed {\n", New: "\tif !l.run.mixed && !MUTANT {\n"},
+			},
+		},
 		{ // a call with effects does not wait for guesses of its lane's relatives
 			Name: "trustRelatives", Test: "TestProgramsNotice/deterministic/1696",
 			Old: "\tif r.forked == nil || !r.guesses() {\n",
