@@ -151,14 +151,15 @@ func (c *children) compact() children {
 	return append(kept, more...)
 }
 
-// Overtaken reports whether the use's call has effects, or is a read without an answer, and waits
+// Overtaken reports whether the use's call has effects, or is a read that is not settled, and waits
 // for guesses of relatives of its lane, or waits for a guess in a lane that goroutines share, or
 // waits for something that code of the run computes: that may be what makes the call. A read that
 // waits for such a thing counts only if some lane of the run stands on others' guesses: else what
 // computes it stands on nothing that could be waited for in a circle.
 //
-// A read counts although its code went on with a guess at it: plain code makes it now, and has the
-// answer even if the task's context ends before the others' guesses are known. In a lane that
+// A read counts although its code went on with a guess at it, or has the answer: plain code makes
+// it now, and has the answer even if the task's context ends before the others' guesses are known,
+// when calls are forgotten of which nobody knows that plain code makes them. In a lane that
 // goroutines share it counts only while it is held, as all of them may guess all the time.
 func (u *Use) Overtaken() bool {
 	c, r := u.Call, u.Run
@@ -167,7 +168,7 @@ func (u *Use) Overtaken() bool {
 	}
 	if c.spec.Effect == None {
 		switch {
-		case c.spec.Local, c.answered, u.gaveUp, u.unneeded:
+		case c.spec.Local, c.settled, u.gaveUp, u.unneeded:
 			return false
 		case u.answer != Waiting:
 			return u.relatives || u.mixed && c.send == unsent

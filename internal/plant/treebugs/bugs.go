@@ -197,6 +197,10 @@ func sendingBugs() []plant.Bug {
 			Name: "leaveReadBehind", Test: "TestReadBehindItsOwnResult",
 			Old: "\t\tcase !r.entangled:\n", New: "\t\tcase !r.entangled || MUTANT:\n",
 		},
+		{ // a read that has its answer is not helped, though it does not count
+			Name: "leaveAnswered", Test: "TestAnsweredReadBesideAGuess",
+			Old: "\t\tcase c.spec.Local, c.settled,", New: "\t\tcase c.spec.Local, c.settled, MUTANT && c.answered,",
+		},
 		{ // a result does not stand on what the code that computed it guessed with another one's context
 			Name: "forgetLent", Test: "TestResultOfALentContext",
 			Old: "l.parent.mixed && u != nil &&", New: "l.parent.mixed && !MUTANT && u != nil &&",
