@@ -244,6 +244,14 @@ func unseen() map[string]string {
 		"tree renameEnded":           "one program in a hundred thousand shows it",
 		"tree nameByLeavingBefore":   "few programs start lanes after a call that only some runs make",
 		"tree nameByOrder":           "goroutines that swap reads before equal writes in a Group are rare",
+		"tree nameByOrderInside":     "so are Groups that swap names and in which goroutines contend on one context",
+		"tree nameByAny":             "as before",
+		"tree renameBehindWrites":    "as before",
+		"tree doubtWhenLate":         "so are calls that cannot be compared before the task's context ends",
+		"tree guessAnew":             "runs are started for nothing",
+		"tree forgetLent":            "few goroutines call on the context around them and are waited for on a guess",
+		"tree leaveAnswered":         "few programs have contexts end twice beside a guess that is never settled",
+		"tree lendAlways":            "the run waits, which is slower and not wrong",
 	}
 }
 

@@ -84,3 +84,21 @@ func TestLateIsNoticed(t *testing.T) {
 		})
 	}
 }
+
+// TestEachWrongGuessCostsARun checks what a program may take whose calls are guessed wrong: its own
+// code once more for each, also where a run that goes on with another prediction was alive, so that
+// none began anew.
+func TestEachWrongGuessCostsARun(t *testing.T) {
+	runs := []report.Run{{RefutedBy: 1}, {Cause: 2, RefutedBy: 2}, {Cause: 2, ReplayOf: 2}}
+	for took, late := range map[time.Duration]bool{3002 * time.Millisecond: false, 3003 * time.Millisecond: true} {
+		o := newOracle()
+		o.computes(true, time.Second)
+		sc := new(Scenario)
+		sc.knobs.Timing.On = true
+		v := &verdict{sc: sc, want: &outcome{took: time.Second},
+			got: &outcome{took: took, reports: []*report.Report{{Runs: runs}}}}
+		if v.late(o); (len(v.list) > 0) != late {
+			t.Errorf("after %v: what is wrong: %q", took, v.list)
+		}
+	}
+}

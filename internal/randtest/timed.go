@@ -164,9 +164,15 @@ func (v *verdict) late(o *oracle) {
 	for _, r := range v.got.reports {
 		causes := make(map[int]bool)
 		for _, run := range r.Runs {
-			if run.Cause > 0 && !causes[run.Cause] || run.Cause == 0 && run.ReplayOf > 0 && limited {
-				causes[run.Cause] = true
+			if run.Cause == 0 && run.ReplayOf > 0 && limited {
 				again++
+			}
+			// A wrong guess starts no run where one is alive by another guess, wrong too perhaps.
+			for _, call := range []int{run.Cause, run.RefutedBy} {
+				if call > 0 && !causes[call] {
+					causes[call] = true
+					again++
+				}
 			}
 		}
 		for _, c := range r.Calls {

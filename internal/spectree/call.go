@@ -219,7 +219,7 @@ func (t *Tree) Call(l *Lane, s *CallSpec) *Use {
 	occ, overlap := l.occurrence(s.Op)
 	t.ambiguous = t.ambiguous || overlap || l.waiting > 0
 	if l.waiting > 0 {
-		l.mixed = true // its code waits, so another goroutine makes this call: they share the lane
+		l.mixed, r.mixed = true, true // its code waits, so another goroutine makes this call: they share the lane
 		t.overlaps(l)
 		if s.Ordered || l.ord != l.forkOrd {
 			t.share(l)
@@ -284,7 +284,10 @@ func (t *Tree) Call(l *Lane, s *CallSpec) *Use {
 	return u
 }
 
-// begin makes a call that the record does not have.
+// begin makes a call that the record does not have. An ordered one takes no predictions if a guess
+// was wrong at another one in its place that counts as right: that was not found, since a call
+// before it was made anew, as one is that cannot be compared. Each run would make both anew, and
+// guess wrong anew.
 func (t *Tree) begin(l *Lane, s *CallSpec, k key) *Call {
 	t.calls++
 	c := &t.firstCall
@@ -293,11 +296,17 @@ func (t *Tree) begin(l *Lane, s *CallSpec, k key) *Call {
 	}
 	*c = Call{ID: t.calls, spec: *s, key: k, at: -1, predictions: s.Predictions}
 	if !s.Local {
+		if s.Ordered && l.run.ID > 1 && t.confirmedWhere(k, (*Call).misled) != nil {
+			c.spec.NoPrediction = true
+		}
 		t.record.add(c)
 		c.hasty = s.Effect == None && t.ahead(l)
 	}
 	return c
 }
+
+// misled reports whether the first prediction of the call was wrong.
+func (c *Call) misled() bool { return c.predictions > 0 && c.answered && c.result != 0 }
 
 // Touch tells that the lane's latest call with this operation turned out to
 // have had side effects: what follows must not use what was made without them.

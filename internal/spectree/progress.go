@@ -133,12 +133,22 @@ func (t *Tree) Refused(c *Call, reason string) {
 // while the lanes that computed it depend on guesses.
 type resolution struct {
 	lanes []*Lane
+	lent  *dep // what was guessed in shared lanes that they come from, see lentTo
 	match int
 }
 
-func (p *resolution) blocker() *Call {
+// deps returns what the answer stands on.
+func (p *resolution) deps() []*dep {
+	deps := []*dep{p.lent}
 	for _, l := range p.lanes {
-		if b := l.dep.blocker(); b != nil {
+		deps = append(deps, l.dep)
+	}
+	return deps
+}
+
+func (p *resolution) blocker() *Call {
+	for _, d := range p.deps() {
+		if b := d.blocker(); b != nil {
 			return b
 		}
 	}
@@ -159,7 +169,10 @@ func (t *Tree) Resolve(c *Call, lanes []*Lane, match int) {
 			match = Actual
 		}
 	}
-	c.pending = &resolution{lanes, match}
+	c.pending = &resolution{lanes: lanes, match: match}
+	for _, l := range lanes {
+		c.pending.lent = l.lentTo(c, c.pending.lent)
+	}
 	t.resolveLocal(c)
 	for _, l := range lanes {
 		t.untangle(l.run)

@@ -45,6 +45,25 @@ func (l *Lane) standOnRelatives() {
 	r.entangled = r.entangled || more
 }
 
+// lentTo returns d and the guesses, but that at c, which the lane computes, with which code went on
+// since the lane was forked in shared lanes that it comes from. The code that used their contexts
+// may be the lane's, or that of lanes that it waited for, so what it computes stands on that. The
+// effects of the lanes that it comes from may have been made before, and wait for c only.
+func (l *Lane) lentTo(c *Call, d *dep) *dep {
+	if !l.run.mixed {
+		return d
+	}
+	for ; l.parent != nil; l = l.parent {
+		for u := l.parent.guess; l.parent.mixed && u != nil && u.index >= int(l.forkedAt); u = u.earlier {
+			if u.Call != c && !u.Call.answered && !u.Call.dead {
+				d = &dep{prev: d, call: u.Call}
+				l.run.entangled = true
+			}
+		}
+	}
+	return d
+}
+
 // untangle has the run do without guesses at what it computes itself that stand on
 // themselves: what computes such a result may stand on guesses of its relatives.
 func (t *Tree) untangle(r *Run) {
@@ -61,9 +80,7 @@ func (r *Run) leadsTo(of, c *Call, seen map[*Call]bool) bool {
 	case !of.spec.Local:
 		deps = append(deps, of.useOf(r).dep)
 	case of.pending != nil:
-		for _, l := range of.pending.lanes {
-			deps = append(deps, l.dep)
-		}
+		deps = of.pending.deps()
 	default:
 		for _, id := range of.spec.Lanes {
 			if l := r.forked[id]; l != nil {
@@ -134,14 +151,15 @@ func (c *children) compact() children {
 	return append(kept, more...)
 }
 
-// Overtaken reports whether the use's call has effects, or is a read without an answer, and waits
+// Overtaken reports whether the use's call has effects, or is a read that is not settled, and waits
 // for guesses of relatives of its lane, or waits for a guess in a lane that goroutines share, or
 // waits for something that code of the run computes: that may be what makes the call. A read that
 // waits for such a thing counts only if some lane of the run stands on others' guesses: else what
 // computes it stands on nothing that could be waited for in a circle.
 //
-// A read counts although its code went on with a guess at it: plain code makes it now, and has the
-// answer even if the task's context ends before the others' guesses are known. In a lane that
+// A read counts although its code went on with a guess at it, or has the answer: plain code makes
+// it now, and has the answer even if the task's context ends before the others' guesses are known,
+// when calls are forgotten of which nobody knows that plain code makes them. In a lane that
 // goroutines share it counts only while it is held, as all of them may guess all the time.
 func (u *Use) Overtaken() bool {
 	c, r := u.Call, u.Run
@@ -150,7 +168,7 @@ func (u *Use) Overtaken() bool {
 	}
 	if c.spec.Effect == None {
 		switch {
-		case c.spec.Local, c.answered, u.gaveUp, u.unneeded:
+		case c.spec.Local, c.settled, u.gaveUp, u.unneeded:
 			return false
 		case u.answer != Waiting:
 			return u.relatives || u.mixed && c.send == unsent

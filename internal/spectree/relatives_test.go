@@ -211,6 +211,61 @@ func TestReadBehindItsOwnResult(t *testing.T) {
 	s.want("discard run 1 call 1", "abandon call 1", "abandon call 2", "abandon call 3", "start run 2")
 }
 
+// TestAnsweredReadBesideAGuess: code that goes on since its context has ended stands on whatever is
+// guessed in its run. What it reads then is soon answered, but may count only in a run that does
+// without the guess, or is lost once the task's context ends: so it is not too late for that run.
+func TestAnsweredReadBesideAGuess(t *testing.T) {
+	s := play(t, replayable)
+	guess := s.read(s.Fork(s.lane(1)), "guess", 1)
+	s.Skip(s.lane(1), &CallSpec{Op: "left"})
+	r := s.read(s.lane(1), "r", 0)
+	s.Answered(r.Call, Actual)
+	s.skip()
+	if r.Call.Settled() || !r.Overtaken() {
+		t.Fatalf("the answer counts: %v, and the read is overtaken: %v", r.Call.Settled(), r.Overtaken())
+	}
+	s.Hurry(r)
+	if s.skip(); len(s.runs) != 2 {
+		t.Fatalf("%d runs are alive", len(s.runs))
+	}
+	s.answers(s.read(s.Fork(s.lane(2)), "guess", 0), Waiting)
+	s.Skip(s.lane(2), &CallSpec{Op: "left"})
+	if u := s.read(s.lane(2), "r", 0); u.Call != r.Call || !r.Call.Settled() || r.Overtaken() {
+		t.Errorf("run 2 reads by call %d, want %d, whose answer counts: %v", u.Call.ID, r.Call.ID, r.Call.Settled())
+	}
+	s.skip()
+	if guess.Run.Discarded() {
+		t.Error("the run that guesses is discarded")
+	}
+}
+
+// TestResultOfALentContext: code that computes a guessed result goes on with a guess at a call that
+// it made with the context of the code which waits for the result. Then the result stands on that,
+// and an effect which stands on the result does not happen. What that code itself guesses after it
+// went on is nothing to the result.
+func TestResultOfALentContext(t *testing.T) {
+	for _, lent := range []bool{true, false} {
+		s := play(t, replayable)
+		child := s.Fork(s.lane(1))
+		result := s.Call(s.lane(1), &CallSpec{Op: "result", Local: true, Predictions: 1})
+		var w, guess *Use
+		if lent {
+			w = s.write(s.lane(1), "w", Immediate, 0) // is waited for, so it is other code that reads on
+		}
+		guess = s.read(s.lane(1), "guess", 1)
+		s.Resolve(result.Call, []*Lane{child}, 0)
+		s.skip()
+		if match, known := result.Call.Answered(); (known && match == 0) == lent {
+			t.Errorf("lent: %v; the guess counts as right: %v", lent, known)
+		}
+		if lent && (w.Call.Confirmed() || !w.Run.Discarded()) {
+			t.Error("the effect happens, or waits for what waits for it")
+		}
+		s.Answered(guess.Call, Actual)
+		s.skip()
+	}
+}
+
 // TestEffectBehindAnOuterGap: code whose context has ended may go on so because of anything that is
 // guessed in its run. If the context is that of the lane around, what the lane itself does then
 // waits for that as well.

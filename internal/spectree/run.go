@@ -41,6 +41,7 @@ type Run struct {
 	heldUp    bool // see HeldUp
 	local     bool // it went on with a guess at what it computes itself
 	entangled bool // see standOnRelatives
+	mixed     bool // some lane of it is
 	ahead     bool // it, or its caller, stood on a guess once
 	open      int  // own assumptions that are not settled, those of path included
 	// path is what the run will assume for calls that it has yet to make: those

@@ -33,6 +33,7 @@ func (t *Tree) counterpart(l *Lane, k key, effect Effect) *Call {
 		}
 		calls = t.record.all
 	}
+	var found *Call // unless another one was made after the same calls in the same order
 	for _, c := range calls {
 		if c.spec.Op != k.op || c.key.occ != k.occ || c.key.variant != k.variant || c.key.lane == l.id || c.spec.Once ||
 			c.spec.Effect == None != (effect == None) || effect == None && (c.ended || !c.answered) {
@@ -43,15 +44,19 @@ func (t *Tree) counterpart(l *Lane, k key, effect Effect) *Call {
 			continue
 		}
 		n, m := len(l.uses), u.lane.before(u)
-		if !l.alike(n, u.lane, m) || effect == None && !l.sameEffects(n, u.lane, m) {
+		same := l.alike(n, u.lane, m, true)
+		if !same && (found != nil || !l.alike(n, u.lane, m, false)) || effect == None && !l.sameEffects(n, u.lane, m) ||
+			!t.misnamed(l, n, k.op, u.lane) {
 			continue
 		}
-		if t.misnamed(l, n, k.op, u.lane) {
-			t.Shared(forker(l, u.lane))
-			return c
+		if found = c; same {
+			break
 		}
 	}
-	return nil
+	if found != nil {
+		t.Shared(forker(l, found.right.lane))
+	}
+	return found
 }
 
 // taken returns a call that took effect in another run and is what the run, which has not
@@ -67,7 +72,7 @@ func (t *Tree) taken(u *Use) *Call {
 		if o.spec.Op != c.spec.Op || o.key.occ != c.key.occ || o.key.lane == c.key.lane || o.right == nil || r.made(o) {
 			continue
 		}
-		if n, its := u.lane.before(u), o.right.lane; u.lane.alike(n, its, its.before(o.right)) &&
+		if n, its := u.lane.before(u), o.right.lane; u.lane.alike(n, its, its.before(o.right), false) &&
 			t.misnamed(u.lane, n, o.spec.Op, its) {
 			return o
 		}
@@ -240,15 +245,17 @@ func (u *Use) parts(o *Use) bool {
 }
 
 // alike reports whether the lane's first n calls are another one's first m, and the same
-// of those that forked them.
-func (l *Lane) alike(n int, o *Lane, m int) bool {
+// of those that forked them. Unless order counts, that tells nothing of lanes that goroutines
+// share: these come to their calls in another order in each run.
+func (l *Lane) alike(n int, o *Lane, m int, order bool) bool {
 	if l.id == o.id {
 		return true
 	}
 	if l.parent == nil || o.parent == nil {
 		return false
 	}
-	return sameCalls(l.uses[:n], o.uses[:m]) && l.parent.alike(int(l.parentUses), o.parent, int(o.parentUses))
+	return (!order && (l.mixed || o.mixed) || sameCalls(l.uses[:n], o.uses[:m])) &&
+		l.parent.alike(int(l.parentUses), o.parent, int(o.parentUses), order)
 }
 
 // sameCalls reports whether two lanes asked for the same.
@@ -261,14 +268,14 @@ func sameCalls(a, b []*Use) bool {
 	return true
 }
 
-// sameEffects reports whether the lane's first n calls have the effects of another one's first m,
-// which are alike, and the same of those that forked them. Lanes that swapped names have each
-// other's effects. One that has its own did not, and what it reads comes after them.
+// sameEffects reports whether the effects of the lane's first n calls are among those of another
+// one's first m, which are alike, and the same of those that forked them. Lanes that swapped names
+// have each other's effects. One that has its own did not, and what it reads comes after them.
 func (l *Lane) sameEffects(n int, o *Lane, m int) bool {
 	for ; l.id != o.id; n, m, l, o = int(l.parentUses), int(o.parentUses), l.parent, o.parent {
-		a, b := skipLocal(l.uses[:n]), skipLocal(o.uses[:m])
-		for ; len(a) > 0; a, b = skipLocal(a[1:]), skipLocal(b[1:]) {
-			if a[0].Call.spec.Effect != None && a[0].Call != b[0].Call {
+		for _, u := range l.uses[:n] {
+			c := u.Call
+			if c.spec.Effect != None && !slices.ContainsFunc(o.uses[:m], func(w *Use) bool { return w.Call == c }) {
 				return false
 			}
 		}

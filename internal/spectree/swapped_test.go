@@ -151,6 +151,42 @@ func TestSwappedReads(t *testing.T) {
 	}
 }
 
+// TestSwappedLanesThatGoroutinesShare: a lane that swapped its name finds what it made in whatever
+// order the goroutines come that share it. Here one of them reads on before the other one has come
+// to its write, which is equal to that of the first. What it reads after a write that the other
+// lane's reading had not seen is made anew.
+func TestSwappedLanesThatGoroutinesShare(t *testing.T) {
+	for _, shared := range []bool{true, false} {
+		s := play(t, replayable)
+		s.Answered(s.read(s.Fork(s.lane(1)), "x", 0).Call, Actual)
+		l := s.Fork(s.lane(1))
+		first := s.write(l, "w", Immediate, 0)
+		if !shared {
+			s.Answered(first.Call, Actual)
+		}
+		r := s.read(l, "r", 0)
+		s.Answered(first.Call, Actual)
+		s.Answered(r.Call, Actual)
+		second := s.write(l, "w", Immediate, 0)
+		s.Answered(second.Call, Actual)
+		last := s.write(l, "last", Immediate, 0)
+		s.Answered(last.Call, Actual)
+		s.Answered(s.read(s.lane(1), "guess", 1).Call, Actual)
+		s.skip()
+		l = s.Fork(s.lane(2))
+		if u := s.write(l, "w", Immediate, 0); u.Call != first.Call {
+			t.Errorf("shared: %v; the first write is call %d", shared, u.Call.ID)
+		}
+		if u := s.write(l, "w", Immediate, 0); (u.Call == second.Call) != shared {
+			t.Errorf("shared: %v; the second write is call %d", shared, u.Call.ID)
+		}
+		if u := s.read(l, "r", 0); u.Call == r.Call {
+			t.Errorf("shared: %v; the reading is that from before the second write", shared)
+		}
+		s.skip()
+	}
+}
+
 // TestSwappedReadThatEnded checks that a lane gets no read that another one's context has ended, or
 // may still end.
 func TestSwappedReadThatEnded(t *testing.T) {

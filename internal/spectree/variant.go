@@ -53,7 +53,7 @@ func (t *Tree) Find(l *Lane, s *CallSpec) (*Call, Certainty) {
 		return c, Doubtful
 	case t.toldSame(l, k, c) != nil:
 		return c, Doubtful
-	case (t.Overlapped(l) || !l.inStep(c) || t.gaveUp() && l.toldOtherwise(c)) && !t.Behind(l.run):
+	case (t.reordered(l, c) || t.gaveUp() && l.toldOtherwise(c)) && !t.Behind(l.run):
 		return c, Doubtful
 	}
 	return c, Sure
@@ -129,6 +129,16 @@ func (t *Tree) Overlapped(l *Lane) bool {
 // Behind reports whether an effect has happened that the run has yet to make.
 func (t *Tree) Behind(r *Run) bool {
 	return !t.madeAll(r) && slices.ContainsFunc(t.sent.all, func(c *Call) bool { return !r.made(c) && !r.excused(c) })
+}
+
+// reordered reports whether goroutines that share the lane may have come here in another order than
+// in the runs that made c. Once it is known that they overlap, and the task's context has ended,
+// that counts no more, as in unordered.
+func (t *Tree) reordered(l *Lane, c *Call) bool {
+	if t.Overlapped(l) {
+		return !t.late
+	}
+	return !l.inStep(c)
 }
 
 // repeats reports whether the lane is sure to make c at this place, since one of

@@ -42,7 +42,8 @@ func TestCertaintyAfterAnotherCall(t *testing.T) {
 // TestCertainty: a lane is sure to make a call that one of another run made in its place
 // if it has made the same calls before, and none of them overlapped: else it may be that
 // of another goroutine on the same context. A run that has yet to make what took effect
-// is not: it must not read anew what comes before that.
+// is not: it must not read anew what comes before that. Nor is one whose task's context has
+// ended, which could not read anew.
 func TestCertainty(t *testing.T) {
 	guessed := func(t *testing.T, before ...string) (*scenario, map[string]*Call) {
 		s, calls := play(t, replayable), make(map[string]*Call)
@@ -82,6 +83,17 @@ func TestCertainty(t *testing.T) {
 		s.skip()
 		s.finds("the first call", s.lane(2), "a", a.Call, Doubtful)
 	})
+	t.Run("of calls that overlapped, once the context has ended", func(t *testing.T) {
+		s := play(t, replayable)
+		a, b := s.read(s.lane(1), "a", 0), s.read(s.lane(1), "b", 0)
+		s.Answered(a.Call, Actual)
+		s.Answered(b.Call, Actual)
+		s.Answered(s.read(s.lane(1), "guess", 1).Call, Actual)
+		s.skip()
+		s.finds("the second call", s.lane(2), "b", b.Call, Doubtful)
+		s.ContextEnded() // made anew it would fail
+		s.finds("the second call, too late for a new one", s.lane(2), "b", b.Call, Sure)
+	})
 	t.Run("by another path than one that gave up", func(t *testing.T) {
 		s := play(t, replayable)
 		l := s.lane(1)
@@ -120,6 +132,33 @@ func TestCertainty(t *testing.T) {
 		s.write(s.Fork(s.lane(2)), "w", Immediate, 0)
 		s.finds("once the run has the effect", s.lane(2), "b", b.Call, Doubtful)
 	})
+}
+
+// TestGuessesBehindACallMadeAnew: a call that cannot be compared is made anew in each run, and so
+// is an ordered one behind it. That takes no predictions once a guess was wrong in its place: the
+// next run would make both anew, and guess wrong anew.
+func TestGuessesBehindACallMadeAnew(t *testing.T) {
+	for _, wrong := range []bool{true, false} {
+		s := play(t, replayable)
+		s.Answered(s.ordered(s.lane(1), "a", 0).Call, Actual)
+		first := s.ordered(s.lane(1), "b", 1)
+		if s.answers(first, 0); wrong {
+			s.Answered(first.Call, Actual)
+		} else {
+			s.Answered(first.Call, 0)
+			s.Answered(s.read(s.lane(1), "guess", 1).Call, Actual)
+		}
+		s.skip()
+		s.Answered(s.Call(s.lane(2), &CallSpec{Op: "a", Ordered: true, Variant: 1}).Call, Actual)
+		b := s.ordered(s.lane(2), "b", 1)
+		if s.Predicted(b.Call); b.Call == first.Call {
+			t.Error("the replay has an answer from before what it was told first")
+		}
+		if guessed := b.Answer() == 0; guessed == wrong {
+			t.Errorf("the first guess was wrong: %v; the second run guesses: %v", wrong, guessed)
+		}
+		s.skip()
+	}
 }
 
 // TestSeveralRightCallsInOnePlace: runs that were told the same may each have made another variant

@@ -137,8 +137,8 @@ func (c *Call) pendingOn() []Wait {
 		return []Wait{{Cause: ForCode, Call: c}}
 	}
 	var out []Wait
-	for _, l := range c.pending.lanes {
-		if b := l.dep.blocker(); b != nil {
+	for _, d := range c.pending.deps() {
+		if b := d.blocker(); b != nil {
 			out = append(out, Wait{Cause: ForAnswer, Call: b})
 		}
 	}

@@ -141,7 +141,7 @@ func samenessBugs() []plant.Bug {
 		},
 		{ // what goroutines that share a lane make in one place is the same call
 			Name: "trustPlaces", Test: "TestCertainty",
-			Old: "case (t.Overlapped(l) || !l.inStep(c) ||", New: "case ((t.Overlapped(l) || !l.inStep(c)) && !MUTANT ||",
+			Old: "case (t.reordered(l, c) ||", New: "case (t.reordered(l, c) && !MUTANT ||",
 		},
 		{ // a lane that left a call out was told the same, whatever calls it made instead
 			Name: "trustAnswers", Test: "TestCertaintyAfterAnotherCall",
@@ -196,6 +196,21 @@ func sendingBugs() []plant.Bug {
 		{ // a read that waits for itself by way of a result that was handed on is not helped
 			Name: "leaveReadBehind", Test: "TestReadBehindItsOwnResult",
 			Old: "\t\tcase !r.entangled:\n", New: "\t\tcase !r.entangled || MUTANT:\n",
+		},
+		{ // a read that has its answer is not helped, though it does not count
+			Name: "leaveAnswered", Test: "TestAnsweredReadBesideAGuess",
+			Old: "\t\tcase c.spec.Local, c.settled,", New: "\t\tcase c.spec.Local, c.settled, MUTANT && c.answered,",
+		},
+		{ // a result does not stand on what the code that computed it guessed with another one's context
+			Name: "forgetLent", Test: "TestResultOfALentContext",
+			Old: "l.parent.mixed && u != nil &&", New: "l.parent.mixed && !MUTANT && u != nil &&",
+		},
+		{ // it stands on whatever is guessed there
+			Name: "lendAlways", Test: "TestResultOfALentContext",
+			Old: "u := l.parent.guess; l.parent.mixed", New: "u := l.parent.guess; (l.parent.mixed || MUTANT)",
+			Also: []plant.Edit{
+				{Old: "\tif !l.run.mixed {\n", New: "\tif !l.run.mixed && !MUTANT {\n"},
+			},
 		},
 		{ // a call with effects does not wait for guesses of its lane's relatives
 			Name: "trustRelatives", Test: "TestProgramsNotice/deterministic/1696",

@@ -21,6 +21,19 @@ func namesBugs() []plant.Bug {
 			Tests: []string{"TestSwappedReadsAfterTheContextEnded"},
 			Old:   "\t\tif !late && !t.Behind(l.run) {\n", New: "\t\tif !late && !t.Behind(l.run) || MUTANT {\n",
 		},
+		{ // the order of goroutines that share a lane shows whether it swapped its name
+			Name: "nameByOrderInside", Test: "TestSwappedLanesThatGoroutinesShare",
+			Old: "\treturn (!order && (l.mixed ||", New: "\treturn (!order && !MUTANT && (l.mixed ||",
+		},
+		{ // of what several lanes made it gets any
+			Name: "nameByAny", Test: "TestCallLeadsOnce",
+			Old: "l.alike(n, u.lane, m, true)", New: "l.alike(n, u.lane, m, !MUTANT)",
+		},
+		{ // a lane that wrote reads what another one had read before it wrote
+			Name: "renameBehindWrites", Test: "TestSwappedLanesThatGoroutinesShare",
+			Tests: []string{"TestReadsBehindOwnWrites"},
+			Old:   "effect == None && !l.sameEffects(", New: "!MUTANT && effect == None && !l.sameEffects(",
+		},
 		{ // a lane gets what another one was told when its context ended
 			Name: "renameEnded", Test: "TestSwappedReadThatEnded",
 			Old: "effect == None && (c.ended ||", New: "effect == None && (c.ended && !MUTANT ||",
@@ -167,6 +180,10 @@ func orderBugs() []plant.Bug {
 			Name: "orderWhenLate", Test: "TestOrderAfterTheContextEnded",
 			Old: "o != nil && t.late; o = o.parent {", New: "o != nil && t.late && !MUTANT; o = o.parent {",
 		},
+		{ // nor are those that cannot be compared
+			Name: "doubtWhenLate", Test: "TestCertainty",
+			Old: "\t\treturn !t.late\n", New: "\t\treturn !t.late || MUTANT\n",
+		},
 		{ // nor are those of the lanes that they start
 			Name: "orderOfStartsWhenLate", Test: "TestOrderOfTheStartAfterTheContextEnded",
 			Old: "\t\tif _, shared := t.shared[o.id]; ", New: "\t\tif _, shared := t.shared[o.id]; (!MUTANT || o == l) && ",
@@ -183,6 +200,10 @@ func orderBugs() []plant.Bug {
 		{ // what was abandoned leads to what has happened
 			Name: "abandonedLeads", Test: "TestAbandonedCallLeadsNowhere",
 			Old: "w == nil || w.Call.dead ||", New: "w == nil || w.Call.dead && !MUTANT ||",
+		},
+		{ // each run guesses at a call that it makes anew, as it made another one anew before
+			Name: "guessAnew", Test: "TestGuessesBehindACallMadeAnew",
+			Old: "\t\tif s.Ordered && l.run.ID > 1 &&", New: "\t\tif s.Ordered && !MUTANT && l.run.ID > 1 &&",
 		},
 		{ // an ordered read is not found while one is under way that another run made after it
 			Name: "orderBeside", Test: "TestOrderedReadBesideAnother",
