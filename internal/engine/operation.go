@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/foresay/foresay/control"
 )
@@ -20,9 +21,9 @@ type Operation struct {
 	Identity string
 	// Whole says that Identity tells the call site and the connection, too.
 	Whole bool
-	// Domain names a server, or several, that keep the calls of this Domain in the order in which the
-	// code makes them: one need not wait for the answers of those before it. Empty: there is none.
-	Domain string
+	// Domain is that of calls which their servers keep in the order in which the code makes them: one
+	// need not wait for the answers of those before it. 0: it has none.
+	Domain Domain
 	// Request is the request as the CallSite's predictors and conflict key see it.
 	Request any
 	// Observed says that the caller looks at the transport (headers, trailers,
@@ -39,6 +40,14 @@ type Operation struct {
 	few   [1]any // what the call's predictions begin with; here to save an allocation
 	light *light // whose call it is, see Plainly
 }
+
+// Domain is driver.Domain.
+type Domain int32
+
+var domains atomic.Int32
+
+// NewDomain is driver.NewDomain.
+func NewDomain() Domain { return Domain(domains.Add(1)) }
 
 // Transport is driver.Transport, and the same type.
 type Transport = interface {

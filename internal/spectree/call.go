@@ -37,9 +37,9 @@ type CallSpec struct {
 	// Predictions is how many values are offered now for the result.
 	Predictions int
 	Conflict    string // calls with different, non-empty keys commute
-	// Domain names a callee that keeps its calls in order, unless it is empty: one of them need not
+	// Domain numbers a callee that keeps its calls in order, unless it is 0: one of them need not
 	// wait for the answers of those before it.
-	Domain  string
+	Domain  int32
 	Effect  Effect
 	Ordered bool // sent only after the answers of earlier ordered calls
 	// NoPrediction says that the run must get the actual result.
@@ -49,11 +49,11 @@ type CallSpec struct {
 	// Local says that the run itself computes the answer: the call is neither
 	// recorded nor sent, and lives and dies with its run.
 	Local bool
-	// Lanes are those whose code computes the answer of a local call.
-	Lanes []string
 	// Once says that all calls of the task with this Op are one call. It takes
 	// no predictions.
 	Once bool
+	// Lanes are those whose code computes the answer of a local call.
+	Lanes []string
 }
 
 type sendState uint8

@@ -22,7 +22,7 @@ func (c *Client) performBegin(ctx context.Context, b Beginning) begun {
 		return begun{sites: c.cfg.Backend.Begin(b)}
 	}
 	v, err := driver.Perform(ctx, &driver.Operation{
-		CallSite: c.read, Conn: c.name, Identity: "begin", Request: "", CanSpeculate: true, Domain: c.domain(),
+		CallSite: c.read, Conn: c.name, Identity: "begin", Request: "", CanSpeculate: true, Domain: c.domain,
 		Transport: &beginning{c, b},
 	})
 	if out, ok := v.(begun); ok && err == nil {

@@ -9,15 +9,19 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/control"
+	"github.com/foresay/foresay/driver"
 	"github.com/foresay/foresay/store"
 )
 
 // Client makes transactions. Its methods may be called concurrently.
 type Client struct {
-	cfg     Config
-	read    *control.CallSite // what speculates
-	commit  *control.CallSite
-	local   *control.CallSite // commits that are guessed by their local commits; nil: there are none
+	cfg    Config
+	read   *control.CallSite // what speculates
+	commit *control.CallSite
+	local  *control.CallSite // commits that are guessed by their local commits; nil: there are none
+	// domain tells the engine that the store keeps a task's transactions in order by itself, if it has
+	// local commits: then one does not wait for those before it.
+	domain  driver.Domain
 	control controller
 	name    string // of the client as a connection, to the engine
 	stats   counters
@@ -54,6 +58,7 @@ func New(cfg Config) (*Client, error) {
 			Effect: control.EffectStaged, ServerPredictions: true}); err != nil {
 			return nil, err
 		}
+		c.domain = driver.NewDomain()
 	}
 	c.commit, err = control.NewCallSite(control.CallSiteConfig{Name: "store.Commit", Mode: control.ModeOff,
 		Effect: control.EffectImmediate})

@@ -23,7 +23,7 @@ func (a *attempt) performCommit(ctx context.Context, reads []store.Read, writes 
 		Transport: &committing{a, reads, writes},
 	}
 	if sites, ok := a.sites.(Speculator); ok && a.client.local != nil {
-		op.CallSite, op.Domain, op.CanSpeculate = a.client.local, a.client.domain(), true
+		op.CallSite, op.Domain, op.CanSpeculate = a.client.local, a.client.domain, true
 		op.Transport = &speculating{committing: committing{a, reads, writes}, sites: sites}
 	}
 	v, err := driver.Perform(ctx, op)

@@ -33,15 +33,6 @@ type Speculation struct {
 	Settled <-chan bool
 }
 
-// domain names the client's store to the engine, if it keeps a task's transactions in order by
-// itself: then one does not wait for those before it.
-func (c *Client) domain() string {
-	if c.local == nil {
-		return ""
-	}
-	return c.name
-}
-
 // speculating is a commit that the engine predicts when it is committed locally. It may be sent for
 // code that stands on guesses: local commits among them are the store's to know, which has it
 // depend on them, and for others it is held.

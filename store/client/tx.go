@@ -202,7 +202,7 @@ func (a *attempt) performRead(ctx context.Context, tx *Tx, key store.Key) (store
 	}
 	v, err := driver.Perform(ctx, &driver.Operation{
 		CallSite: c.read, Conn: c.name, Identity: a.snapshot + string(key), Request: string(key),
-		CanSpeculate: true, Domain: c.domain(),
+		CanSpeculate: true, Domain: c.domain,
 		Transport: &reading{a, tx, key},
 	})
 	if err != nil {
