@@ -30,6 +30,8 @@ type txn struct {
 	seeds map[store.Key]store.Value
 	// blocked are keys that the refusal said were about to change.
 	blocked []store.Key
+	// tentative is nil for a transaction that is told when it is final.
+	tentative *tentative
 	// predictions is how often the predictor was asked for keys: maxPredictions if it was wrong.
 	predictions map[store.Key]int
 }
@@ -53,6 +55,7 @@ type attempt struct {
 	sites      Attempt
 	snapshot   string    // what tells its calls from those in other snapshots; in a task
 	prepares   *prepares // nil: its reads are not predicated
+	tentative  *tentative
 	// unpredictable are keys that the predictor is not asked for.
 	unpredictable map[store.Key]bool
 }
@@ -122,7 +125,9 @@ func (s *reads) isSettled(r store.Read) bool {
 const predicatedTries = 64
 
 func newTxn(ctx context.Context, c *Client, o options) *txn {
-	return &txn{client: c, options: o, class: classOf(ctx), began: time.Now(), tracer: newTracer(ctx)}
+	t := &txn{client: c, class: classOf(ctx), began: time.Now(), tracer: newTracer(ctx), tentative: newTentative(ctx, c, &o)}
+	t.options = o
+	return t
 }
 
 // begin begins an attempt.
@@ -130,7 +135,7 @@ func (t *txn) begin(ctx context.Context) *attempt {
 	t.attempts++
 	a := &attempt{client: t.client, number: t.attempts, mode: t.client.cfg.Mode, inTask: driver.InTask(ctx),
 		began: time.Now(), priority: t.priority,
-		reads: &reads{}}
+		reads: &reads{}, tentative: t.tentative}
 	if a.mode == Auto {
 		a.mode = t.client.control.choose(t.class)
 	}
@@ -169,8 +174,11 @@ func (t *txn) begin(ctx context.Context) *attempt {
 }
 
 // commit asks for the outcome of what a run did. In a task it waits until the run is known to be
-// the one that counts, and happens once however often the task's code runs.
-func (a *attempt) commit(ctx context.Context, reads []store.Read, writes []store.Write) Decision {
+// the one that counts, and happens once however often the task's code runs. early says whether a
+// transaction that is Tentative may be told at its local commit.
+func (a *attempt) commit(
+	ctx context.Context, reads []store.Read, writes []store.Write, early func() bool,
+) Decision {
 	if len(reads)+len(writes) == 0 {
 		return Decision{Outcome: store.Outcome{Verdict: store.Committed}}
 	}
@@ -184,6 +192,9 @@ func (a *attempt) commit(ctx context.Context, reads []store.Read, writes []store
 	// a task may have read long ago, for an earlier transaction
 	if len(writes) == 0 && len(reads) == 1 && !a.inTask && a.reads.isSettled(reads[0]) {
 		return Decision{Txn: store.Txn{Priority: a.priority, Reads: reads}, Outcome: store.Outcome{Verdict: store.Committed}}
+	}
+	if sites, ok := a.sites.(Speculator); ok && a.tentative != nil && early() {
+		return a.tentative.commit(ctx, sites, Submission{Reads: reads, Writes: writes})
 	}
 	return a.performCommit(ctx, reads, writes)
 }

@@ -25,6 +25,7 @@ type Client struct {
 	control controller
 	name    string // of the client as a connection, to the engine
 	stats   counters
+	rates   rates
 	begun   atomic.Uint64 // how many attempts of tasks have read snapshots: it numbers them
 }
 
@@ -53,7 +54,7 @@ func New(cfg Config) (*Client, error) {
 		Effect: control.EffectNone}); err != nil {
 		return nil, err
 	}
-	if s, ok := cfg.Backend.(interface{ Speculates() bool }); ok && s.Speculates() && mode == control.ModeOn {
+	if speculates(cfg.Backend) && mode == control.ModeOn {
 		if c.local, err = control.NewCallSite(control.CallSiteConfig{Name: "store.LocalCommit", Mode: mode,
 			Effect: control.EffectStaged, ServerPredictions: true}); err != nil {
 			return nil, err

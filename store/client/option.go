@@ -15,6 +15,7 @@ type options struct {
 	declared      bool
 	level         Level       // 0: the store's own
 	reads, writes []store.Key // in ascending order
+	tentative     *Tentative  // nil: it is told when it is final
 	err           error       // what makes no sense
 }
 

@@ -101,7 +101,7 @@ func rulePlants() []plant.Bug {
 	const (
 		sent     = "a.sites.Commit(ctx, Submission{Reads: reads, Writes: writes})"
 		made     = "a.performCommit(ctx, reads, writes)"
-		answered = "a.commit(ctx, out.reads, out.writes)"
+		answered = "a.commit(ctx, out.reads, out.writes, early)"
 	)
 	return []plant.Bug{
 		{

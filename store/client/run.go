@@ -38,6 +38,9 @@ func Run[T any](
 			// Of a rejected one nobody has looked at what it read.
 			panic(out.panicked) // what it rests on is right or, if nobody knows, all there is to tell
 		case v == store.Committed:
+			if t.tentative != nil && !t.tentative.told && out.err == nil {
+				t.tentative.final()
+			}
 			return out.value, out.err
 		case v == store.Aborted && d.Outcome.Reason == store.NoReason && len(d.Txn.Writes) == 0 && ctx.Err() == nil:
 			// nobody said a word about a transaction without effect
@@ -70,7 +73,8 @@ func try[T any](
 	case err != nil:
 		return out, d, err
 	}
-	return out, a.commit(ctx, out.reads, out.writes), nil
+	early := func() bool { return out.err == nil && out.panicked == nil && a.tentative.allows(out.notes) }
+	return out, a.commit(ctx, out.reads, out.writes, early), nil
 }
 
 // An outcome is what a run of the user's function comes to.
@@ -81,6 +85,7 @@ type outcome[T any] struct {
 	reads    []store.Read
 	values   []store.Value // of reads
 	writes   []store.Write
+	notes    map[string]any
 }
 
 // once runs the function once, as far as it knows; with the engine that is one task of as many runs
@@ -145,7 +150,7 @@ func play[T any](
 		return out, err
 	}
 	out.reads, out.values, out.writes = tx.accesses()
-	if out.err != nil {
+	if out.notes = tx.noted(); out.err != nil {
 		out.writes = nil
 	}
 	return out, nil

@@ -29,7 +29,8 @@ type Tx struct {
 	buffer store.Buffer
 	lanes  map[store.Key]any // which goroutine read a key
 	shared bool              // others than the function's own goroutine read, too
-	err    error             // ended the reads
+	notes  map[string]any
+	err    error // ended the reads
 }
 
 // Get returns what a key holds, as the transaction sees it: what it wrote or read before, else what

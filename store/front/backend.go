@@ -182,6 +182,13 @@ func (c *Conn) Promises() history.Level { return c.cfg.Protocol.Promises() }
 // Speculates reports whether transactions can be answered when they are committed locally.
 func (c *Conn) Speculates() bool { return c.cfg.Protocol.Speculates }
 
+// Closed reports whether the connection is closed, so that nobody can be asked any more.
+func (c *Conn) Closed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.closed
+}
+
 // Stales implements client.Backend.
 func (c *Conn) Stales() bool { return c.cfg.Protocol.Stale }
 

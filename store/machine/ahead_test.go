@@ -294,3 +294,78 @@ func TestAheadGivenUp(t *testing.T) {
 		})
 	}
 }
+
+// TestTentative: code hears of a local commit, and then of what became of it.
+func TestTentative(t *testing.T) {
+	type heard struct {
+		what string
+		at   time.Duration
+		err  error
+	}
+	for name, x := range map[string]struct {
+		allow  bool
+		rival  bool          // somebody at another site writes the same key, 45 ms before
+		close  time.Duration // when the connection is closed; 0: it stays open
+		want   []string
+		within time.Duration // that Txn returns
+		err    any           // what Apology gets
+	}{
+		"final":                    {allow: true, want: []string{"allow", "speculated", "final"}, within: 20 * time.Millisecond},
+		"not allowed":              {want: []string{"allow", "final"}, within: 200 * time.Millisecond},
+		"refused":                  {allow: true, rival: true, want: []string{"allow", "speculated", "apology"}, within: 20 * time.Millisecond},
+		"not allowed, and refused": {rival: true, want: []string{"allow", "allow", "final"}, within: 600 * time.Millisecond},
+		"nobody can be asked": {allow: true, close: 50 * time.Millisecond,
+			want: []string{"allow", "speculated", "apology"}, within: 20 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			playAhead(t, func(ctx context.Context, a *aheads) {
+				all := make(chan heard, 10)
+				start := time.Now()
+				hears := func(what string, err error) { all <- heard{what, time.Since(start), err} }
+				if x.rival {
+					go func() { _ = a.add(ctx, a.clients[2], "k") }()
+					time.Sleep(45 * time.Millisecond)
+				}
+				start = time.Now()
+				err := a.clients[0].Txn(client.WithClass(ctx, "buy"), func(ctx context.Context, tx *client.Tx) error {
+					tx.Note("price", 7)
+					v, _, err := tx.Get(ctx, "k")
+					if err != nil {
+						return err
+					}
+					return tx.Put("k", append(v, '1'))
+				}, client.Tentative{
+					Allow: func(i client.TentativeInfo) bool {
+						if i.Notes["price"] != 7 || i.CommitRate != 1 || i.Told != 0 {
+							a.Errorf("it is said to be %+v", i)
+						}
+						hears("allow", nil)
+						return x.allow
+					},
+					Speculated: func() { hears("speculated", nil) }, Final: func() { hears("final", nil) },
+					Apology: func(err error) { hears("apology", err) },
+				})
+				if took := time.Since(start); err != nil || took > x.within {
+					a.Errorf("%v after %v, want within %v", err, took, x.within)
+				}
+				if x.close > 0 {
+					time.Sleep(x.close)
+					a.world.stop[2]() // the first client's connection
+				}
+				time.Sleep(20 * time.Second)
+				close(all)
+				var got []string
+				for h := range all {
+					got = append(got, h.what)
+					if h.what == "apology" && (errors.As(h.err, new(*client.AbortedError)) != x.rival ||
+						errors.As(h.err, new(*client.UnknownError)) == x.rival) {
+						a.Errorf("the apology is for %v", h.err)
+					}
+				}
+				if fmt.Sprint(got) != fmt.Sprint(x.want) {
+					a.Errorf("heard %v, want %v", got, x.want)
+				}
+			})
+		})
+	}
+}
