@@ -160,9 +160,26 @@ func (s *server) stored(env *protocol.Env[store.Message], at raft.Position, comm
 	switch m := m.(type) {
 	case prepare:
 		s.isLogged(env, at, m.Part)
+	case confirm:
+		s.isConfirmed(env, at, m.ID)
 	case decide:
 		s.wasShown(m.ID, m.Read)
 	}
+}
+
+// isConfirmed tells a transaction's coordinator that the entry is in the log here which says that
+// its client was right.
+func (s *server) isConfirmed(env *protocol.Env[store.Message], at raft.Position, id store.TxnID) {
+	h := s.held[id]
+	if h == nil {
+		return
+	}
+	out := confirmed{Shard: s.self, ID: id, At: at}
+	before := h.stage == agreed || h.stage == inLog && s.logHas(h) && h.at.Index < at.Index
+	if _, leads := s.group.Leads(); leads && before && !s.proposed[id] && !s.fenced[id] {
+		out.Members, _ = s.group.Members()
+	}
+	env.Send(h.part.Origin, out)
 }
 
 // wasShown takes note of the latest snapshot in which a coordinator has shown what a transaction

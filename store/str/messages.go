@@ -108,6 +108,15 @@ type (
 		Serving []protocol.ID
 		Past    clock.Stamp
 	}
+	// confirmed tells a coordinator that a member of its transaction's first shard has, in its log and
+	// on disk, the entry which says that its client was right. Members is of the leader, and only if
+	// nothing before that entry can make it void: then a majority of them makes it count.
+	confirmed struct {
+		Shard   uint32
+		ID      store.TxnID
+		At      raft.Position
+		Members []protocol.ID
+	}
 	// wordWanted asks for it again. Missing matters to the leader: the readers that were asked and
 	// have not answered.
 	wordWanted struct {
@@ -245,6 +254,12 @@ func groupKinds() []wirefmt.Kind[store.Message] {
 		wirefmt.NewKind[store.Message](31, func(c *wirefmt.Coder, m *ping) { wirefmt.Uint(c, &m.Ref) }),
 		wirefmt.NewKind[store.Message](32, func(c *wirefmt.Coder, m *pong) { wirefmt.Uint(c, &m.Ref) }),
 		wirefmt.NewKind[store.Message](30, func(c *wirefmt.Coder, m *orphan) { partFields(c, &m.Part) }),
+		wirefmt.NewKind[store.Message](40, func(c *wirefmt.Coder, m *confirmed) {
+			wirefmt.Uint32(c, &m.Shard)
+			store.VersionFields(c, &m.ID)
+			positionFields(c, &m.At)
+			serversFields(c, &m.Members)
+		}),
 		wirefmt.NewKind[store.Message](33, func(c *wirefmt.Coder, m *kept) {
 			wirefmt.Uint32(c, &m.Shard)
 			store.VersionFields(c, &m.ID)

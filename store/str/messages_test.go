@@ -32,6 +32,7 @@ func messages() []store.Message {
 		certify{Shard: 1, ID: id, At: 300, Keys: []store.Key{"k", "l"}, Over: p.Over},
 		certified{Shard: 1, ID: id, Stamp: 301}, certified{Shard: 1, ID: id, Reason: store.Locked},
 		displaced{Shard: 1, ID: id}, release{Shard: 1, ID: id}, kept{Shard: 1, ID: id}, confirm{id},
+		confirmed{Shard: 1, ID: id, At: at}, confirmed{Shard: 1, ID: id, At: at, Members: p.Readers},
 		ask{Shard: 1, Ref: 1 << 42, Command: []byte("command")},
 		told{Ref: 1 << 42, Result: result{State: committed, At: 301}}, elsewhere{Ref: 1 << 42, Leader: 300},
 		word{Shard: 1, ID: id, At: at, Stamp: 301, Readers: p.Readers},
