@@ -78,7 +78,8 @@ func TestAheadHandlers(t *testing.T) {
 					most = 480 * time.Millisecond
 					task = func(ctx context.Context) (time.Duration, error) {
 						start := time.Now()
-						return time.Since(start), buy(ctx)
+						err := buy(ctx)
+						return time.Since(start), err
 					}
 				}
 				for n := range 2 {

@@ -1,6 +1,7 @@
 package str
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/foresay/foresay/internal/plant"
@@ -23,8 +24,8 @@ func stampPlants() []plant.Bug {
 				Old: "\t\ts.wasShown(m.ID, m.Read)\n\t\ts.isOver(",
 				New: "\t\tif !MUTANT {\n\t\t\ts.wasShown(m.ID, m.Read)\n\t\t}\n\t\ts.isOver(",
 			}, {
-				Old: "\t\ts.wasShown(m.ID, m.Read)\n\t}\n}\n\n// wasShown",
-				New: "\t\tif !MUTANT {\n\t\t\ts.wasShown(m.ID, m.Read)\n\t\t}\n\t}\n}\n\n// wasShown",
+				Old: "\t\ts.wasShown(m.ID, m.Read)\n\t}\n}\n\n// isConfirmed",
+				New: "\t\tif !MUTANT {\n\t\t\ts.wasShown(m.ID, m.Read)\n\t\t}\n\t}\n}\n\n// isConfirmed",
 			}},
 		},
 		{
@@ -306,7 +307,7 @@ func certifyPlants() []plant.Bug {
 
 // plants leave out one rule at a time, in the source.
 func plants() []plant.Bug {
-	bugs := append(append(stampPlants(), readPlants()...), certifyPlants()...)
+	bugs := slices.Concat(stampPlants(), readPlants(), certifyPlants(), aheadPlants())
 	for i := range bugs {
 		bugs[i].Dir = "store/str"
 	}
