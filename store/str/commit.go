@@ -31,7 +31,6 @@ type certification struct {
 	local   clock.Stamp // [STR: LC]
 	bound   clock.Stamp // what it has written is not read in later snapshots before it is final
 	read    clock.Stamp // the latest snapshot in which it was
-	above   clock.Stamp // the latest snapshot in which what it overwrites was read here
 
 	words map[uint32]*words // by shard
 }
@@ -248,7 +247,6 @@ func (c *coordinator) maybeLocal(env *protocol.Env[store.Message], t *txn) {
 		t.local = max(t.local, x.local+1)
 		t.bound = min(t.bound, x.bound)
 	}
-	t.local = max(t.local, t.above+1)
 	for _, w := range t.writes {
 		t.local = max(t.local, c.table.above(w.Key)+1)
 	}

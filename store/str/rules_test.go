@@ -512,38 +512,6 @@ func TestNoReaders(t *testing.T) {
 	}
 }
 
-// TestVouchedCommits has what is certified at the site be shown together with no later commit than
-// its server vouches for: one above that may have overtaken it, without that server.
-func TestVouchedCommits(t *testing.T) {
-	c := newSoloCoordinator(t)
-	a, b, m := c.key(0, "a"), c.key(0, "b"), c.key(0, "m")
-	c.begins(5, m)
-	c.Receive(c.env, 205, store.CommitRequest{Txn: store.Txn{ID: txnID(5), Writes: []store.Write{{Key: a}}}})
-	c.said()
-	c.Receive(c.env, 11, vouched{Shard: 0, ID: txnID(5), Until: 30})
-	c.Receive(c.env, 11, certified{Shard: 0, ID: txnID(5), Stamp: 6})
-	c.local(t, 5)
-	finds := func(at, version uint64) []store.Message {
-		c.begins(at, b)
-		for ref, r := range c.coordinator.reads {
-			if r.t.id == txnID(at) {
-				v := store.Version{Time: version, Client: 1}
-				c.Receive(c.env, r.to, found{Ref: ref, Value: store.Value{Version: v, Present: true, Bytes: []byte("b")}})
-			}
-		}
-		c.said()
-		return c.reads(at, a)
-	}
-	expectValues(t, finds(40, 30), "")
-	expectValues(t, finds(50, 31))
-	c.Expire(c.env, txnTimer{txnID(5)})
-	if asked := only[certify](c.said()); len(asked) != 1 || asked[0].ID != txnID(5) {
-		t.Errorf("its server is asked %+v", asked)
-	}
-	c.Receive(c.env, 11, vouched{Shard: 0, ID: txnID(5), Until: 31})
-	expectValues(t, c.said(), "")
-}
-
 // TestForgottenTentative has what was certified at the site, and is given up there, be overtaken
 // by no commit that its coordinator was told would wait for it.
 func TestForgottenTentative(t *testing.T) {
@@ -578,48 +546,5 @@ func TestWordsStay(t *testing.T) {
 	s.committed(s.env, raft.Position{Index: 14, Term: 1}, command)
 	if h := s.held[p.ID]; h == nil || h.stage != agreed || h.stamp != stamp {
 		t.Errorf("it was stamped %v, and is held as %+v", stamp, h)
-	}
-}
-
-// TestCommitsAnew has a coordinator that was started again, and has begun a transaction anew, ask
-// what became of the commit that was asked for before: it may be prepared as of another snapshot.
-func TestCommitsAnew(t *testing.T) {
-	for _, silent := range []bool{false, true} {
-		c := newSoloCoordinator(t)
-		c.begins(7, c.key(0, "a"))
-		if silent {
-			c.end(c.env, c.txns[txnID(7)])
-		}
-		txn := store.Txn{ID: txnID(7), Writes: []store.Write{{Key: c.key(0, "a")}}}
-		c.Receive(c.env, 207, store.CommitRequest{Txn: txn, Recover: true})
-		said := c.said()
-		if len(only[certify](said))+len(only[store.Decided](said)) > 0 || c.rescue[txn.ID] == nil {
-			t.Errorf("given up before: %v; it says %+v", silent, said)
-		}
-	}
-}
-
-// TestFinishedMeanwhile has a coordinator that lacks words find out that somebody else has finished
-// its transaction: the members have forgotten it.
-func TestFinishedMeanwhile(t *testing.T) {
-	c := newSoloCoordinator(t)
-	a := c.key(0, "a")
-	c.begins(5, a)
-	asked := only[ask](c.commits(5, 6, a))
-	if len(asked) != 1 {
-		t.Fatalf("it is certified so: %+v", asked)
-	}
-	c.Receive(c.env, 11, told{asked[0].Ref, result{State: prepared}})
-	asked = nil
-	for range finishedLooks {
-		c.Expire(c.env, txnTimer{txnID(5)})
-		asked = append(asked, only[ask](c.said())...)
-	}
-	if len(asked) != 1 {
-		t.Fatalf("the group is asked %+v", asked)
-	}
-	c.Receive(c.env, 11, told{asked[0].Ref, result{State: committed, At: 9}})
-	if d := only[store.Decided](c.said()); len(d) != 1 || d[0].Verdict != store.Committed || d[0].Version.Time != 9 {
-		t.Errorf("its client is told %+v", d)
 	}
 }
