@@ -548,3 +548,19 @@ func TestWordsStay(t *testing.T) {
 		t.Errorf("it was stamped %v, and is held as %+v", stamp, h)
 	}
 }
+
+// TestFenced has a group refuse for good what somebody has asked about before it came.
+func TestFenced(t *testing.T) {
+	s := newSoloServer(t)
+	p := s.part(2000, s.key(0, "a"))
+	for i, m := range []store.Message{fence{p.ID}, prepare{p}} {
+		command, err := s.state.format.Append(nil, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.state.Apply(s.env, raft.Position{Index: uint64(i + 2), Term: 1}, command)
+		if r := s.state.results[i]; r.State != aborted || r.Reason != store.Fenced {
+			t.Errorf("%T: %+v", m, r)
+		}
+	}
+}
