@@ -178,8 +178,12 @@ func (c *coordinator) onCertified(env *protocol.Env[store.Message], from protoco
 	if id, _ := c.local(min(m.Shard, uint32(len(c.cfg.Layout.Sites[0].Shards)-1))); id != from {
 		return
 	}
-	if t == nil || t.stage == over && t.decided != nil {
+	// One that nobody knows may be prepared everywhere, with the server's word: see onRelease.
+	if d := c.past.of[m.ID]; t == nil && d.Verdict == store.Aborted || t != nil && t.stage == over && t.decided != nil {
 		env.Send(from, release{m.Shard, m.ID})
+		return
+	}
+	if t == nil {
 		return
 	}
 	switch {

@@ -152,9 +152,20 @@ func readPlants() []plant.Bug {
 		},
 		{
 			Name: "what is given up at a server was vouched for in vain", Test: "TestForgottenTentative",
-			Old: "\t\t\ts.noted = max(s.noted, s.reads.Ceiling()) // its",
-			New: "\t\t\tif MUTANT {\n\t\t\t\ts.drop(env, h)\n\t\t\t\tcontinue\n\t\t\t}\n" +
-				"\t\t\ts.noted = max(s.noted, s.reads.Ceiling()) // its",
+			Old: "\t\tif silent {\n", New: "\t\tif silent && !MUTANT {\n",
+		},
+		{
+			Name: "what is given up at a server is not prepared (S20)", Test: "TestForgottenTentative",
+			Old: "\t\t\ts.fence(env, h.part.ID)\n",
+			New: "\t\t\tif MUTANT {\n\t\t\t\ts.drop(env, h)\n\t\t\t}\n\t\t\ts.fence(env, h.part.ID)\n",
+		},
+		{
+			Name: "what nobody sees is not prepared (S20)", Test: "TestDisplaced",
+			Old: "\t\tif h.gaveWay {\n\t\t\th.rel", New: "\t\tif h.gaveWay && !MUTANT {\n\t\t\th.rel",
+		},
+		{
+			Name: "what was overwritten is not prepared again (S20)", Test: "TestOverwritten",
+			Old: "Coordinators, h.part.Origin):\n", New: "Coordinators, h.part.Origin) && !MUTANT:\n",
 		},
 		{
 			Name: "what depends on a local commit is read for longer", Test: "TestBoundOfDependents",

@@ -376,6 +376,29 @@ func TestDisplaced(t *testing.T) {
 	if w := only[word](s.said()); len(w) != 1 || w[0].ID != txnID(200) {
 		t.Errorf("once it is let go: %+v", w)
 	}
+	stamp := s.held[txnID(100)].stamp
+	s.noted += 1000
+	s.isLogged(s.env, raft.Position{Index: 2, Term: 1}, s.part(100, a))
+	if h := s.held[txnID(100)]; h.stamp != stamp {
+		t.Errorf("it is prepared all the same, and stamped %v, want %v", h.stamp, stamp)
+	}
+}
+
+// TestOverwritten has the word that went along with a transaction stand when its entry is
+// overwritten, until the group has refused it.
+func TestOverwritten(t *testing.T) {
+	s := newSoloServer(t)
+	a := s.key(0, "a")
+	stamp := s.certifies(100, a)[0].Stamp
+	p := s.part(100, a)
+	p.Origin = 10
+	s.isLogged(s.env, raft.Position{Index: 1, Term: 1}, p)
+	s.applied(s.env, raft.Position{Index: 1, Term: 2})
+	s.noted += 1000
+	s.isLogged(s.env, raft.Position{Index: 2, Term: 2}, p)
+	if h := s.held[txnID(100)]; h.stamp != stamp {
+		t.Errorf("it is stamped %v, want %v", h.stamp, stamp)
+	}
 }
 
 // TestServesAgain has a member that counts as a reader again not show what commits without it: it
@@ -524,6 +547,10 @@ func TestForgottenTentative(t *testing.T) {
 	}
 	s.env.Now += 25 * s.cfg.RoundTrip
 	s.sweep(s.env)
+	if s.held[txnID(100)] == nil {
+		t.Error("it is dropped before the group has refused it")
+	}
+	s.isOver(s.env, txnID(100), result{State: aborted, Reason: store.Fenced})
 	if got := s.certifies(200, a); len(got) != 1 || got[0].Stamp <= said[0].Until {
 		t.Errorf("another one is certified so: %+v", got)
 	}
