@@ -39,9 +39,10 @@ func Run[T any](
 			panic(out.panicked) // what it rests on is right or, if nobody knows, all there is to tell
 		case v == store.Committed:
 			return out.value, out.err
-		case v == store.Aborted && d.Outcome.Reason == store.NoReason && len(d.Txn.Writes) == 0 && ctx.Err() == nil:
-			// nobody said a word about a transaction without effect
-			return zero, &UnavailableError{Sites: d.Outcome.Sites, Detail: d.Outcome.Detail}
+		case v == store.Aborted && d.Outcome.Reason == store.NoReason && len(d.Txn.Writes) == 0 &&
+			(ctx.Err() == nil || len(d.Outcome.Sites) > 0):
+			// nobody said a word about a transaction without effect, or it could not begin
+			return zero, &UnavailableError{Sites: d.Outcome.Sites, Detail: d.Outcome.Detail, Err: ended(ctx)}
 		case v != store.Aborted:
 			return zero, unsure(ctx, failure(d, a.number))
 		}
