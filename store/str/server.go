@@ -81,9 +81,10 @@ const (
 	// orphanTrips is after how many round trips another coordinator finishes a prepared transaction:
 	// one at the first site. Those of later sites wait for longer.
 	orphanTrips = 12
-	// tentativeTrips is for how many round trips what is certified at the site only is kept while its
-	// coordinator is silent.
+	// tentativeTrips is after how many round trips the group refuses what is certified at the site
+	// only and whose coordinator is silent, releasedTrips if it has given way, and nobody sees it.
 	tentativeTrips = 24
+	releasedTrips  = 4
 )
 
 // newServer returns a server. The error names the field of the configuration that is wrong.
@@ -353,8 +354,8 @@ func (s *server) follows(env *protocol.Env[store.Message]) {
 	s.reads.Failed()
 }
 
-// sweep has coordinators finish what has been open for long, forgets tentative transactions that
-// were given up, and asks for this member to serve reads again if it does not.
+// sweep has coordinators finish what has been open for long, the group refuse tentative
+// transactions that were given up, and asks for this member to serve reads again if it does not.
 func (s *server) sweep(env *protocol.Env[store.Message]) {
 	s.waits.dropOld(env.Now - waitTrips*s.cfg.RoundTrip)
 	for _, r := range s.waits.high {
@@ -362,15 +363,7 @@ func (s *server) sweep(env *protocol.Env[store.Message]) {
 			s.wantCeiling(env, m.At)
 		}
 	}
-	for _, h := range s.all() {
-		if h.stage == tentative && env.Now-h.heard > tentativeTrips*s.cfg.RoundTrip {
-			s.noted = max(s.noted, s.reads.Ceiling()) // its coordinator may count on that: see vouch
-			s.drop(env, h)
-		}
-		if h.stage == tentative && h.gaveWay {
-			env.Send(h.part.Origin, displaced{s.self, h.part.ID})
-		}
-	}
+	s.sweepTentative(env)
 	_, leads := s.group.Leads()
 	if member, _ := s.group.Standing(); member && slices.Contains(s.state.books.deaf, s.cfg.ID) {
 		if leader := s.group.Leader().ID; leader != 0 && leader != s.cfg.ID {
