@@ -39,10 +39,6 @@ func aheadPlants() []plant.Bug {
 			New: "\t\tif !MUTANT {\n\t\t\tt.limits[id] = min(t.limitOf(id), x.limitOf(id))\n\t\t}\n",
 		},
 		{
-			Name: "a local commit is not above what was read of one that is final since", Test: "TestAheadNotices/916",
-			Old: "\t\t\td.above = max(d.above, t.read)", New: "\t\t\tif !MUTANT {\n\t\t\t\td.above = max(d.above, t.read)\n\t\t\t}",
-		},
-		{
 			Name: "a local commit is not above what was read of one that is aborted since", Test: "TestAheadNotices/205",
 			Old: "\t\tc.table.readAt(w.Key, t.read)", New: "\t\tif !MUTANT {\n\t\t\tc.table.readAt(w.Key, t.read)\n\t\t}",
 		},
