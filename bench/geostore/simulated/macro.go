@@ -95,10 +95,8 @@ func tpccLoad(o bench.Options, name string, scale tpcc.Scale) load {
 
 // warehouses returns which server has which warehouses, and their tables.
 func warehouses(servers int, scale tpcc.Scale) (tpcc.Layout, *tpcc.Tables) {
-	at, err := tpcc.NewLayout(tpcc.Layout{Servers: servers})
-	if err != nil {
-		panic(err) // there are servers
-	}
+	const ofServer = 5 // warehouses
+	at := tpcc.Layout{Servers: servers, PerServer: ofServer}
 	scale.Warehouses = at.Warehouses()
 	tables, err := tpcc.NewTables(scale)
 	if err != nil {
@@ -169,8 +167,8 @@ func rubisLoad(o bench.Options, scale rubis.Scale) load {
 	return l
 }
 
-// rubisSteps is in how many states a session has been at most when its user begins. It has 51 in the
-// mean, and those that update are late in it.
+// rubisSteps is in how many states a session has been at most when its user begins. It has 51 in
+// the mean, and those that update are late in it.
 const rubisSteps = 200
 
 // visitor returns what a user of RUBiS does, page after page.

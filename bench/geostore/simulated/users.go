@@ -88,8 +88,8 @@ const sampled = 300
 // longestJob is what jobs that last longer count as.
 const longestJob = time.Minute
 
-// start has all users begin, each with jobs of its own: somewhere in a job, as if they had done jobs
-// for long. So they are in the midst of one that lasts longer more often.
+// start has all users begin, each with jobs of its own: somewhere in a job, as if they had done
+// jobs for long. So they are in the midst of one that lasts longer more often.
 func (u *users) start(jobs func(*user) func() job) {
 	for _, x := range u.all {
 		next := jobs(x)
