@@ -1,6 +1,8 @@
 package str
 
 import (
+	"slices"
+
 	"github.com/foresay/foresay/history"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
@@ -38,6 +40,16 @@ func modes() []variant {
 	}
 }
 
+// settings are further combinations, which tell apart what each part brings: experiments ask for
+// them (Protocol.Variant), and no store is made in one.
+func settings() []variant {
+	return []variant{
+		{name: "precise"},
+		{name: "physical-reads", speculates: true, physical: true},
+		{name: "planet", early: true, physical: true}, // [STR §8]
+	}
+}
+
 // Protocol returns STR as a protocol of the family, in mode internal: transactions read what is
 // committed locally, and programs do not notice. In mode clocksi-rep transactions read only what is
 // final, and timestamps are those of ClockSI: the baseline that STR is compared with [STR §8].
@@ -64,7 +76,7 @@ func protocolOf(v variant) store.Protocol {
 		Modes:      names, Mode: v.name,
 	}
 	p.Variant = func(name string) store.Protocol {
-		for _, m := range modes() {
+		for _, m := range slices.Concat(modes(), settings()) {
 			if m.name == name {
 				m.logEntries, m.ends, m.seen = v.logEntries, v.ends, v.seen
 				return protocolOf(m)
