@@ -134,12 +134,13 @@ type (
 		Read   clock.Stamp // as in decide
 	}
 
-	// raise asks the leader to have its group put a ceiling above a snapshot on record and, with
-	// Admit, to count the sender as a reader again.
+	// raise asks the leader to have its group put a ceiling above a snapshot on record, with Admit to
+	// count the sender as a reader again, and with Keep to keep a snapshot that is copied.
 	raise struct {
 		Shard uint32
 		At    clock.Stamp
 		Admit bool
+		Keep  clock.Stamp
 	}
 
 	// ping asks a server for a pong, to learn how far away it is.
@@ -157,8 +158,8 @@ type (
 
 // codec is the format of messages and, from tag 48 on, of commands.
 func codec() *wirefmt.Format[store.Message] {
-	return wirefmt.NewFormat("str", 1, slices.Concat(store.RequestKinds(), store.SpeculationKinds(), localKinds(),
-		groupKinds(), commandKinds())...)
+	return wirefmt.NewFormat("str", 1, slices.Concat(store.RequestKinds(), store.SnapshotKinds(),
+		store.SpeculationKinds(), localKinds(), groupKinds(), commandKinds())...)
 }
 
 func localKinds() []wirefmt.Kind[store.Message] {
@@ -250,6 +251,7 @@ func groupKinds() []wirefmt.Kind[store.Message] {
 			wirefmt.Uint32(c, &m.Shard)
 			wirefmt.Uint(c, &m.At)
 			wirefmt.Bool(c, &m.Admit)
+			wirefmt.Uint(c, &m.Keep)
 		}),
 		wirefmt.NewKind[store.Message](31, func(c *wirefmt.Coder, m *ping) { wirefmt.Uint(c, &m.Ref) }),
 		wirefmt.NewKind[store.Message](32, func(c *wirefmt.Coder, m *pong) { wirefmt.Uint(c, &m.Ref) }),

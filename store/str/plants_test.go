@@ -321,9 +321,42 @@ func certifyPlants() []plant.Bug {
 	}
 }
 
+// copyPlants have copies of the whole shard not be snapshots.
+func copyPlants() []plant.Bug {
+	return []plant.Bug{
+		{
+			Name: "a copy is no read", Test: "TestPages",
+			Old: "\ts.noted = max(s.noted, at)\n\tif s.mayChange",
+			New: "\tif !MUTANT {\n\t\ts.noted = max(s.noted, at)\n\t}\n\tif s.mayChange",
+		},
+		{
+			Name: "a copy does not wait for those who may be in it", Test: "TestPages",
+			Old: "\tif s.mayChange(at) {\n", New: "\tif s.mayChange(at) && !MUTANT {\n",
+		},
+		{
+			Name: "a copy is made of who serves no reads", Test: "TestPages",
+			Old: "\tcase s.deaf():\n\t\tout.Reason = store.Fenced\n\t\treturn out\n",
+			New: "\tcase s.deaf() && !MUTANT:\n\t\tout.Reason = store.Fenced\n\t\treturn out\n",
+		},
+		{
+			Name: "a snapshot that is copied is given up", Test: "TestCopiesAreKept",
+			Old: "\t\th = min(h, at)\n\t}\n\treturn", New: "\t\tif !MUTANT {\n\t\t\th = min(h, at)\n\t\t}\n\t}\n\treturn",
+		},
+		{
+			Name: "a leader gives up what its predecessor kept", Test: "TestCopiesAreKept",
+			Old: "\tif now-c.began < retain {\n", New: "\tif now-c.began < retain && !MUTANT {\n",
+		},
+		{
+			Name: "a copy is of what comes later", Test: "TestPages",
+			Old: "\tcase m.At > now:\n\t\tout.Reason = store.Locked\n",
+			New: "\tcase m.At > now && !MUTANT:\n\t\tout.Reason = store.Locked\n",
+		},
+	}
+}
+
 // plants leave out one rule at a time, in the source.
 func plants() []plant.Bug {
-	bugs := slices.Concat(stampPlants(), readPlants(), certifyPlants(), aheadPlants())
+	bugs := slices.Concat(stampPlants(), readPlants(), certifyPlants(), copyPlants(), aheadPlants())
 	for i := range bugs {
 		bugs[i].Dir = "store/str"
 	}

@@ -30,7 +30,7 @@ type server struct {
 	// shown are the reads at coordinators, of what was not final then. Nobody has a ceiling there.
 	shown *mvcc.Reads
 	// noted is the latest snapshot in which any key may have been read elsewhere, at a coordinator or
-	// before a restart: commits are above it.
+	// before a restart, or that was copied: commits are above it.
 	noted clock.Stamp
 	held  map[store.TxnID]*held
 	byKey map[store.Key][]*held
@@ -51,6 +51,7 @@ type server struct {
 	// raised is when a ceiling was last asked for: of the leader or, if this is the leader, by
 	// anybody.
 	raised time.Duration
+	copies copies
 	opened map[store.TxnID]time.Duration
 }
 
@@ -144,6 +145,8 @@ func (s *server) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 	switch m := msg.(type) {
 	case readAt:
 		s.onRead(env, from, m)
+	case store.PageRequest:
+		s.onPage(env, from, m)
 	case ping:
 		env.Send(from, pong(m))
 	case store.ReadRequest:
@@ -331,7 +334,10 @@ func (s *server) mayReplace(env *protocol.Env[store.Message], m store.Replace) b
 }
 
 // current has a new leader raise the ceiling, as if somebody had asked.
-func (s *server) current(env *protocol.Env[store.Message], _ uint64) { s.raised = env.Now }
+func (s *server) current(env *protocol.Env[store.Message], _ uint64) {
+	s.raised = env.Now
+	s.copies.lead(env.Now)
+}
 
 // follows sends whoever has asked to the new leader. What was proposed may be carried out or not,
 // and the new leader answers only what it was asked.
