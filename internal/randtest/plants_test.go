@@ -241,6 +241,7 @@ func unseen() map[string]string {
 		"tree gapsWhenLate":          "and calls that they give up then",
 		"tree noOrderWhenLate":       "so are runs that were told otherwise then",
 		"tree abandonedLeads":        "so are calls that one run makes on its way to an effect and another one gives up",
+		"tree sameNameEnded":         "as before",
 		"tree renameEnded":           "one program in a hundred thousand shows it",
 		"tree nameByLeavingBefore":   "few programs start lanes after a call that only some runs make",
 		"tree nameByOrder":           "goroutines that swap reads before equal writes in a Group are rare",

@@ -166,7 +166,7 @@ func (t *Tree) byAnotherWay(r *Run, c *Call) *Use {
 func (t *Tree) sureAt(l *Lane, k key) *Call {
 	find := func(behind bool) *Call {
 		return t.confirmedWhere(k, func(c *Call) bool {
-			return !t.astray(c, l.run) && (!t.gaveUp() || t.onPathOf(l, c, behind)) &&
+			return !t.astray(c, l.run) && !t.endedElsewhere(l, c) && (!t.gaveUp() || t.onPathOf(l, c, behind)) &&
 				(behind || !t.readBefore(l, c)) && t.inOrder(l, c)
 		})
 	}

@@ -38,6 +38,10 @@ func namesBugs() []plant.Bug {
 			Name: "renameEnded", Test: "TestSwappedReadThatEnded",
 			Old: "effect == None && (c.ended ||", New: "effect == None && (c.ended && !MUTANT ||",
 		},
+		{ // so does one that has the name now that the other one had
+			Name: "sameNameEnded", Test: "TestReadThatEndedUnderTheSameName",
+			Old: "\treturn c.ended && c.spec.Effect == None", New: "\treturn !MUTANT && c.ended && c.spec.Effect == None",
+		},
 		{ // a lane gets a call that another one still waits for
 			Name: "renameOpen", Test: "TestSwappedReadThatEnded",
 			Old: " !c.answered) {\n\t\t\tcontinue // it", New: " !c.answered && !MUTANT) {\n\t\t\tcontinue // it",
