@@ -248,6 +248,7 @@ func unseen() map[string]string {
 		"tree nameByOrderInside":     "so are Groups that swap names and in which goroutines contend on one context",
 		"tree nameByAny":             "as before",
 		"tree renameBehindWrites":    "as before",
+		"tree writesWhenLate":        "so are goroutines that swap a write and a read before that",
 		"tree doubtWhenLate":         "so are calls that cannot be compared before the task's context ends",
 		"tree guessAnew":             "runs are started for nothing",
 		"tree forgetLent":            "few goroutines call on the context around them and are waited for on a guess",

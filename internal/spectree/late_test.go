@@ -115,3 +115,27 @@ func TestGapsAfterTheContextEnded(t *testing.T) {
 	}
 	s.skip()
 }
+
+// TestReadBehindAWriteAfterTheContextEnded: goroutines that share a lane come to a write and a read
+// in either order. A read that was made before the write is found behind it once the task's context
+// has ended: made anew it would fail, and plain code had its answer. Until then it is made anew, as
+// the goroutine that wrote may be the one that reads.
+func TestReadBehindAWriteAfterTheContextEnded(t *testing.T) {
+	for _, ended := range []bool{true, false} {
+		s := play(t, replayable)
+		r := s.read(s.lane(1), "r", 0)
+		s.Answered(r.Call, Actual)
+		s.Answered(s.read(s.lane(1), "guess", 1).Call, Actual)
+		w := s.write(s.lane(2), "w", Immediate, 0)
+		s.Answered(w.Call, Actual)
+		s.Answered(s.read(s.lane(2), "another guess", 1).Call, Actual)
+		if ended {
+			s.ContextEnded()
+		}
+		s.write(s.lane(3), "w", Immediate, 0)
+		if c, how := s.Find(s.lane(3), &CallSpec{Op: "r"}); (c == r.Call && how == Sure) != ended {
+			t.Errorf("the context has ended: %v; call %v is found, certainty %d", ended, c, how)
+		}
+		s.skip()
+	}
+}
