@@ -363,6 +363,9 @@ func (t *Tree) lookup(l *Lane, k key, s *CallSpec) (*Call, key) {
 		if led := t.ledHere(l, k, c); led != nil {
 			return led, k
 		}
+		if c != nil && t.endedElsewhere(l, c) {
+			c = nil
+		}
 	}
 	if c != nil && (!t.gaveUp() || c.Confirmed() && t.onPathOf(l, c, t.Behind(r))) {
 		return c, k

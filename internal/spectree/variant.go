@@ -132,13 +132,9 @@ func (t *Tree) Behind(r *Run) bool {
 }
 
 // reordered reports whether goroutines that share the lane may have come here in another order than
-// in the runs that made c. Once it is known that they overlap, and the task's context has ended,
-// that counts no more, as in unordered.
+// in the runs that made c. Once the task's context has ended that counts no more: see unordered.
 func (t *Tree) reordered(l *Lane, c *Call) bool {
-	if t.Overlapped(l) {
-		return !t.late
-	}
-	return !l.inStep(c)
+	return !t.late && (t.Overlapped(l) || !l.inStep(c))
 }
 
 // repeats reports whether the lane is sure to make c at this place, since one of
