@@ -282,8 +282,8 @@ func (a *attempt) commit(ctx context.Context, s client.Submission, how *client.S
 	return a.c.commit(ctx, m, how)
 }
 
-// unbegun is what becomes of a transaction that could not begin: nothing was sent. If that is as too
-// few sites answer, its client is told so, as by a read.
+// unbegun is what becomes of a transaction that could not begin: nothing was sent. If that is as
+// too few sites answer, its client is told so, as by a read.
 func (a *attempt) unbegun(s client.Submission, err error) client.Decision {
 	d := client.Decision{Txn: store.Txn{Priority: a.b.Priority, Reads: s.Reads},
 		Outcome: store.Outcome{Verdict: store.Aborted, Detail: err.Error()}}

@@ -17,7 +17,8 @@ func aheadPlants() []plant.Bug {
 		},
 		{
 			Name: "who finishes it commits what is held", Test: "TestAheadNotices/1",
-			Old: "\tif r.states[first].Reason == store.Lapsed {", New: "\tif r.states[first].Reason == store.Lapsed && !MUTANT {",
+			Old: "\tif r.states[first].Reason == store.Lapsed {",
+			New: "\tif r.states[first].Reason == store.Lapsed && !MUTANT {",
 		},
 		{
 			Name: "who finishes it aborts what was held, and is confirmed since", Test: "TestAheadNotices/46",
@@ -45,7 +46,8 @@ func aheadPlants() []plant.Bug {
 		{
 			Name: "an outcome that is not known is told before what becomes of those that follow",
 			Test: "TestAheadNotices/3036",
-			Old:  "\tif !sure && !s.right && c.followed(env, s) {\n", New: "\tif !sure && !s.right && c.followed(env, s) && !MUTANT {\n",
+			Old:  "\tif !sure && !s.right && c.followed(env, s) {\n",
+			New:  "\tif !sure && !s.right && c.followed(env, s) && !MUTANT {\n",
 		},
 	}
 }

@@ -337,8 +337,8 @@ func (s *server) loadOwn(env *protocol.Env[store.Message]) {
 }
 
 // takeOver takes over a state that was on disk, or that has replaced this member's, if there is
-// one. Nobody remembers who has read what, here before a restart, or of what was decided in between;
-// but it was all at or below the ceiling.
+// one. Nobody remembers who has read what, here before a restart, or of what was decided in
+// between; but it was all at or below the ceiling.
 func (s *server) takeOver(env *protocol.Env[store.Message]) {
 	if !s.state.loaded {
 		return
@@ -402,9 +402,10 @@ func (s *server) onOutcome(env *protocol.Env[store.Message], m outcome) {
 	}
 }
 
-// onRelease takes note that nobody sees a tentative transaction any more. One that has given way may
-// be prepared all the same: its coordinator may have been started again, and not know it. Then this
-// server's word went along, and stands (S20), so the transaction is held until the group has spoken.
+// onRelease takes note that nobody sees a tentative transaction any more. One that has given way
+// may be prepared all the same: its coordinator may have been started again, and not know it. Then
+// this server's word went along, and stands (S20), so the transaction is held until the group has
+// spoken.
 func (s *server) onRelease(env *protocol.Env[store.Message], from protocol.ID, m release) {
 	h := s.held[m.ID]
 	if h != nil && h.stage == tentative && h.part.Origin == from {
@@ -418,8 +419,8 @@ func (s *server) onRelease(env *protocol.Env[store.Message], from protocol.ID, m
 	s.waits.dropCertify(m.ID)
 }
 
-// sweepTentative has the group refuse what is certified at the site only and was given up: unless it
-// is prepared, when its entry comes here by and by.
+// sweepTentative has the group refuse what is certified at the site only and was given up: unless
+// it is prepared, when its entry comes here by and by.
 func (s *server) sweepTentative(env *protocol.Env[store.Message]) {
 	for _, h := range s.all() {
 		if h.stage != tentative {

@@ -134,8 +134,8 @@ func terminals(u *users, at tpcc.Layout, tables *tpcc.Tables, mix string) func(*
 	}
 }
 
-// rubisPoints have few users, and as many as in the paper. What a store may hold is looked at in the
-// end where tables are small.
+// rubisPoints have few users, and as many as in the paper. What a store may hold is looked at in
+// the end where tables are small.
 func rubisPoints(o bench.Options) (points []bench.Point) {
 	s := sweep{load: rubisLoad(o, rubis.Scale{}), cpu: paperCPU(), servers: 1, figure: "rubis"}
 	points = s.of(bench.Pick(o, []int{2000}, []int{50, 500, 1000, 2000, 3000, 4000}), clockSIRep(), strInternal()).points(o)
