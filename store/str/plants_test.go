@@ -87,7 +87,7 @@ func readPlants() []plant.Bug {
 			Old: "\t\t\th.blind = true\n", New: "\t\t\th.blind = !MUTANT\n",
 		},
 		{
-			Name: "a word to a coordinator is not on disk (S20)", Test: "TestSeedsNotice/718",
+			Name: "a word to a coordinator is not on disk (S20)", Test: "TestCertifiedIsOnDisk",
 			Old: "\t\ts.putOwn(env, h) // whoever", New: "\t\tif !MUTANT {\n\t\t\ts.putOwn(env, h)\n\t\t} // whoever",
 		},
 		{
@@ -207,7 +207,7 @@ func certifyPlants() []plant.Bug {
 			}},
 		},
 		{
-			Name: "the horizon that was proposed does not count (S24)", Test: "TestSeedsNotice/522",
+			Name: "the horizon that was proposed does not count (S24)", Test: "TestProposedHorizon",
 			Old: " || t.log && t.at < s.horizon {", New: " || t.log && t.at < s.horizon && !MUTANT {",
 			Also: []plant.Edit{{
 				Old: "\tif p.At < g.values.Horizon(state) {\n", New: "\tif p.At < g.values.Horizon(state) && !MUTANT {\n",

@@ -555,39 +555,3 @@ func TestForgottenTentative(t *testing.T) {
 		t.Errorf("another one is certified so: %+v", got)
 	}
 }
-
-// TestWordsStay has a member that starts again carry out what follows the state on its disk: what
-// is prepared there keeps its stamp.
-func TestWordsStay(t *testing.T) {
-	s := newSoloServer(t)
-	at, p := raft.Position{Index: 4, Term: 1}, s.part(2000, s.key(0, "a"))
-	s.isLogged(s.env, at, p)
-	stamp := s.held[p.ID].stamp
-	s.state.hold(&heldPart{part: p, at: at})
-	s.state.loaded, s.state.results = true, make([]result, 1)
-	command, err := s.state.format.Append(nil, ceil{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.noted += 1000
-	s.committed(s.env, raft.Position{Index: 14, Term: 1}, command)
-	if h := s.held[p.ID]; h == nil || h.stage != agreed || h.stamp != stamp {
-		t.Errorf("it was stamped %v, and is held as %+v", stamp, h)
-	}
-}
-
-// TestFenced has a group refuse for good what somebody has asked about before it came.
-func TestFenced(t *testing.T) {
-	s := newSoloServer(t)
-	p := s.part(2000, s.key(0, "a"))
-	for i, m := range []store.Message{fence{p.ID}, prepare{p}} {
-		command, err := s.state.format.Append(nil, m)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.state.Apply(s.env, raft.Position{Index: uint64(i + 2), Term: 1}, command)
-		if r := s.state.results[i]; r.State != aborted || r.Reason != store.Fenced {
-			t.Errorf("%T: %+v", m, r)
-		}
-	}
-}
