@@ -252,6 +252,7 @@ func unseen() map[string]string {
 		"tree doubtWhenLate":         "so are calls that cannot be compared before the task's context ends",
 		"tree guessAnew":             "runs are started for nothing",
 		"tree forgetLent":            "few goroutines call on the context around them and are waited for on a guess",
+		"tree keepHeldBack":          "one program in ten thousand shows it, and not each time",
 		"tree leaveAnswered":         "few programs have contexts end twice beside a guess that is never settled",
 		"tree lendAlways":            "the run waits, which is slower and not wrong",
 	}
