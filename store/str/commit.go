@@ -427,8 +427,11 @@ func (c *coordinator) wordsAgain(env *protocol.Env[store.Message], t *txn) {
 		}
 	}
 	if t.vouched != nil && c.mode.speculates {
+		soon := clock.Stamp(env.Now + lookTrips*c.cfg.RoundTrip*5/4) // somebody looks again before
 		for _, w := range t.sure {
-			c.askCertify(env, t, uint32(c.places[w.Server].Index))
+			if k := uint32(c.places[w.Server].Index); t.vouched[k] < soon {
+				c.askCertify(env, t, k)
+			}
 		}
 	}
 }

@@ -148,8 +148,8 @@ func readPlants() []plant.Bug {
 		},
 		{
 			Name: "nobody vouches for longer", Test: "TestVouchedCommits",
-			Old: "\t\t\tc.askCertify(env, t, uint32(c.places[w.Server].Index))\n",
-			New: "\t\t\tif !MUTANT {\n\t\t\t\tc.askCertify(env, t, uint32(c.places[w.Server].Index))\n\t\t\t}\n",
+			Old: "\t\t\t\tc.askCertify(env, t, k)\n",
+			New: "\t\t\t\tif !MUTANT {\n\t\t\t\t\tc.askCertify(env, t, k)\n\t\t\t\t}\n",
 		},
 		{
 			Name: "what is given up at a server was vouched for in vain", Test: "TestForgottenTentative",

@@ -90,8 +90,9 @@ const replicas = 3
 // populate returns the nodes when they have settled.
 func populate(s setting) (*population, error) {
 	p := &population{byID: map[protocol.ID][]*caller{}, ended: func(*caller, result) {}}
-	c := storesim.NodesConfig{System: s.system, Protocol: s.protocol, Placement: s.placement, Agents: s.agents, Machines: s.machines,
-		Clients: s.clients, RoundTrip: s.roundTrip, MaxOffset: s.maxOffset, Hear: p.receive,
+	c := storesim.NodesConfig{System: s.system, Protocol: s.protocol, Placement: s.placement, Agents: s.agents,
+		Machines: s.machines,
+		Clients:  s.clients, RoundTrip: s.roundTrip, MaxOffset: s.maxOffset, Hear: p.receive,
 		Sim: sim.Config[store.Message]{Seed: s.seed, WAN: s.wan, Disk: s.disk, Service: s.service, CheckEvery: 1 << 20,
 			TraceKeep: -1, CodecChance: codecChance}}
 	var err error

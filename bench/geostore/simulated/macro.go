@@ -27,8 +27,8 @@ func strTPCC() bench.Experiment {
 func strRUBiS() bench.Experiment {
 	return bench.Experiment{
 		Name: "str-rubis",
-		Summary: "RUBiS, an auction site, its users looking at pages for 2 to 10 s, on nine sites, 50 to 4000 users for each " +
-			"server: commits, latency, aborts (STR figure 6)",
+		Summary: "RUBiS, an auction site, its users looking at pages for 2 to 10 s, on nine sites, 50 to 4000 users for " +
+			"each server: commits, latency, aborts (STR figure 6)",
 		Modes: []bench.Mode{bench.Virtual}, Intervals: nineIntervals(), Measure: bench.PointsAtOnce(rubisPoints),
 		Figures: nineFigures("", "RUBiS: ", table.Is("figure", "rubis")),
 	}
@@ -70,7 +70,7 @@ func smallTPCC() tpcc.Scale { return tpcc.Scale{Customers: 30, Items: 100} }
 // will be.
 func tpccLoad(o bench.Options, name string, scale tpcc.Scale) load {
 	l := load{cells: []table.Cell{table.Is("workload", "tpcc"), table.Is("mix", name)},
-		warm: bench.Pick(o, 4*time.Second, 15*time.Second), lasting: bench.Pick(o, 2*time.Second, 6*time.Second)}
+		warm: bench.Pick(o, 3*time.Second, 12*time.Second), lasting: bench.Pick(o, 2*time.Second, 4*time.Second)}
 	if scale == smallTPCC() {
 		l.cells = append(l.cells, table.Is("tables", "small"))
 	}
@@ -138,7 +138,8 @@ func terminals(u *users, at tpcc.Layout, tables *tpcc.Tables, mix string) func(*
 // the end where tables are small.
 func rubisPoints(o bench.Options) (points []bench.Point) {
 	s := sweep{load: rubisLoad(o, rubis.Scale{}), cpu: paperCPU(), servers: 1, figure: "rubis"}
-	points = s.of(bench.Pick(o, []int{2000}, []int{50, 500, 1000, 2000, 3000, 4000}), clockSIRep(), strInternal()).points(o)
+	users := bench.Pick(o, []int{2000}, []int{50, 500, 1000, 2000, 3000, 4000})
+	points = s.of(users, clockSIRep(), strInternal()).points(o)
 	points = append(points, s.of(bench.Pick(o, []int{50}, []int{50, 4000}), planet(), strExternal(1)).points(o)...)
 	s = sweep{load: rubisLoad(o, smallRUBiS()), cpu: paperCPU(), servers: 1}
 	points = append(points, s.of([]int{100}, nineSystems()...).points(o)...)

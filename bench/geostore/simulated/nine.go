@@ -93,9 +93,10 @@ func (n nine) settle() (*users, error) {
 	if err != nil {
 		return nil, err
 	}
-	u.population, err = populate(setting{system: plan.STR, protocol: p.Variant(n.system.variant), wan: sites, placement: placement, agents: n.servers,
-		machines: true, clients: atEach(sites, n.candidates()), callers: n.users * n.callers(), roundTrip: sites.MaxRTT(sites.Sites()),
-		seed: max(n.seed, 1), disk: sim.Disk{Latency: bench.SyncTime}, service: u.serve})
+	u.population, err = populate(setting{system: plan.STR, protocol: p.Variant(n.system.variant), wan: sites,
+		placement: placement, agents: n.servers, machines: true, clients: atEach(sites, n.candidates()),
+		callers: n.users * n.callers(), roundTrip: sites.MaxRTT(sites.Sites()), seed: max(n.seed, 1),
+		disk: sim.Disk{Latency: bench.SyncTime}, service: u.serve})
 	if err != nil {
 		return nil, err
 	}

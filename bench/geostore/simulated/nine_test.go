@@ -114,7 +114,7 @@ func TestSynthetic(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if aborted, _ := rows[0].Number("abort_percent"); aborted < 5 || committed < 100 {
+			if aborted, _ := rows[0].Number("abort_percent"); aborted < 5 || committed < 50 {
 				t.Errorf("%d are committed, %v %% of attempts aborted", committed, aborted)
 			}
 			model, _ := rows[0].Number("model_ms")

@@ -205,8 +205,8 @@ func (t *tally) attempts() (all, aborted, misspeculated int) {
 func (u *users) row(what ...table.Cell) table.Row {
 	row := table.Row{table.Is("system", u.system.name)}
 	row = append(row, what...)
-	row = append(row, table.Is("clients", u.users), table.Is("servers", u.servers*len(ringOfNine())), table.Is("sl", u.system.ahead),
-		table.Is("cpu", u.cpu.name))
+	row = append(row, table.Is("clients", u.users), table.Is("servers", u.servers*len(ringOfNine())),
+		table.Is("sl", u.system.ahead), table.Is("cpu", u.cpu.name))
 	all, aborted, wrong := u.attempts()
 	perS := float64(u.committed) / u.lasting.Seconds()
 	row = append(row, table.Measure("commits_per_s", perS),
