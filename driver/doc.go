@@ -18,6 +18,11 @@
 //   - Plainly(ctx) (outside, ok): whether to make the call as plain code does, with outside, and
 //     let a [Watched] observe it.
 //
+// Operations of one [Domain] go to servers that keep them in the order in which the code makes
+// them. So one with effects need not wait for the answers of those before it, if it can be sent on
+// a guess at all (CanSpeculate, and effects that are not immediate). Its transport finds out by
+// Assumes which of them it stands on, and tells the servers.
+//
 // An [Attempt] says what it is, and what its caller may have:
 //
 //   - Operation() and Number(): what is attempted, and which of the call's attempts this is, from

@@ -52,4 +52,18 @@
 // Inside a task of package foresay, a handler say, a transaction is part of the task: its reads may
 // be guesses of the task's, its commit waits for all that the task assumed before, and Predicated
 // is Spec.
+//
+// # Local commits
+//
+// Some stores commit a transaction locally first, at the client's site, and for good a wide-area
+// round trip later [STR §4]: STR in mode internal does. In a task, Txn and Run then return at the
+// local commit, unless the mode is Off or GRPC. The outcome is a guess like others: the task's code
+// goes on, its next transactions build on this one and are committed only if it is, and they do not
+// wait for each other. Barrier, Act, other calls with effects and the end of the task wait until
+// all is final. If a transaction is refused, the code runs again from there. Nothing that a program
+// does in this way shows a commit that is not final.
+//
+// Outside of tasks Txn returns when the transaction is final. Code that is to go on earlier, and
+// can take back what it has said, asks for it with [Tentative]. A store without local commits
+// rejects such a transaction, and so does a task.
 package client
