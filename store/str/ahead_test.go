@@ -12,8 +12,8 @@ func aheadPlants() []plant.Bug {
 	return []plant.Bug{
 		{
 			Name: "what is held is committed before its client's word", Test: "TestAheadNotices/1",
-			Old: "t.agreed || t.held || t.staged || len(t.on) > 0 {",
-			New: "t.agreed || (t.held || t.staged) && !MUTANT || len(t.on) > 0 {",
+			Old: "t.agreed || t.held || t.staged ||",
+			New: "t.agreed || (t.held || t.staged) && !MUTANT ||",
 		},
 		{
 			Name: "who finishes it commits what is held", Test: "TestAheadNotices/1",
