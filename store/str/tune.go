@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -16,6 +17,17 @@ const (
 	degreeReads degree = 1 // it is
 	degreeMost  degree = 9 // and clients go on after local commits: after one of degree 2, and so on
 )
+
+// String returns the degree's name: off, reads, or how long a chain is.
+func (d degree) String() string {
+	switch d {
+	case degreeOff:
+		return "off"
+	case degreeReads:
+		return "reads"
+	}
+	return strconv.Itoa(d.chain())
+}
 
 // chain returns how many of a client's transactions may be committed locally, as far as it is told,
 // and not final.
