@@ -459,7 +459,7 @@ func (c *coordinator) askWords(env *protocol.Env[store.Message], id store.TxnID,
 // onDisplaced aborts a transaction that has given way to another one at a server of the site.
 func (c *coordinator) onDisplaced(env *protocol.Env[store.Message], from protocol.ID, m displaced) {
 	if t := c.txns[m.ID]; t != nil && t.stage < over {
-		c.abort(env, t, store.Locked)
+		c.abortAs(env, t, store.GaveWay, store.Locked)
 	}
 	env.Send(from, release(m))
 }

@@ -75,7 +75,7 @@ func (c *coordinator) commit(env *protocol.Env[store.Message], t *txn, at clock.
 	by := slices.SortedFunc(maps.Values(t.by), func(a, b *txn) int { return a.id.Compare(b.id) })
 	for _, d := range by {
 		if d.limitOf(t.id) < at && c.mode.speculates { // else it has seen nothing of this one
-			c.abort(env, d, store.StaleRead)
+			c.abortAs(env, d, store.WriterTooLate, store.StaleRead)
 		}
 	}
 	for _, d := range by {
@@ -145,7 +145,7 @@ func (c *coordinator) abort(env *protocol.Env[store.Message], t *txn, why store.
 		c.table.readAt(w.Key, t.read) // who writes it next comes behind those who have read it
 	}
 	for _, d := range slices.SortedFunc(maps.Values(t.by), func(a, b *txn) int { return a.id.Compare(b.id) }) {
-		c.abort(env, d, store.StaleRead)
+		c.abortAs(env, d, store.Cascade, store.StaleRead)
 	}
 	for _, on := range t.on { //pure:ok each is another one's
 		delete(on.by, t.id)

@@ -40,6 +40,8 @@ type txn struct {
 	blocked []*reading // answered, and held back while one that it depends on is unsafe at the latest
 	commits bool       // the client has asked for the commit
 
+	tallied
+
 	speculation
 
 	certification
@@ -62,6 +64,7 @@ type reading struct {
 	key   store.Key
 	to    protocol.ID // the server that was asked last
 	asked time.Duration
+	came  time.Duration // when its value did
 	tries int
 	value store.Value
 	by    *txn // who has written it, if that is not final
@@ -249,6 +252,7 @@ func (c *coordinator) took(env *protocol.Env[store.Message], r *reading) {
 	} else {
 		t.latest = max(t.latest, clock.Stamp(min(r.value.Version.Time, math.MaxInt64)))
 	}
+	r.came = env.Now
 	t.blocked = append(t.blocked, r)
 	c.deliver(env, t)
 }
