@@ -243,7 +243,7 @@ func (c *coordinator) maybeLocal(env *protocol.Env[store.Message], t *txn) {
 	if t.stage != certifying || len(t.lacks) > 0 {
 		return
 	}
-	t.local, t.bound = t.at+1, c.boundOf(t.at)
+	t.local, t.bound, t.localAt = t.at+1, c.boundOf(t.at), env.Now
 	for _, w := range t.sure {
 		t.local = max(t.local, w.Stamp)
 	}
@@ -322,6 +322,7 @@ func (c *coordinator) onWord(env *protocol.Env[store.Message], from protocol.ID,
 	}
 	if t := c.txns[m.ID]; t != nil && t.stage == locally && t.words[m.Shard] != nil {
 		t.words[m.Shard].add(from, m)
+		t.certifiedBy(from, env.Now)
 		if id, ok := c.local(m.Shard); ok && !slices.Contains(m.Readers, id) {
 			t.vouched = nil
 			c.isSafeUntil(t, t.at)

@@ -80,6 +80,7 @@ func (c *coordinator) commit(env *protocol.Env[store.Message], t *txn, at clock.
 	}
 	for _, d := range by {
 		delete(d.on, t.id)
+		d.lastOn, d.lastOnAt = t.id, env.Now
 	}
 	for _, d := range c.readers(t) {
 		delete(d.unsafe, t.id)
@@ -237,6 +238,7 @@ func (c *coordinator) adopt(env *protocol.Env[store.Message], t *txn, shard uint
 
 // tell tells a transaction's clients how it has ended.
 func (c *coordinator) tell(env *protocol.Env[store.Message], t *txn, d store.Decided) {
+	d.Course = c.course(t)
 	t.decided = &d
 	for _, id := range t.clients {
 		env.Send(id, d)

@@ -334,6 +334,10 @@ func countPlants() []plant.Bug {
 			Old: "\t\tif e.t.local > 0 {\n", New: "\t\tif e.t.local > 0 || MUTANT {\n",
 		},
 		{
+			Name: "a word that comes again is the last", Test: "TestCourse",
+			Old: "\tif _, known := o.wordAt[server]; known {\n", New: "\tif _, known := o.wordAt[server]; known && !MUTANT {\n",
+		},
+		{
 			Name: "a cascade is a certification", Test: "TestChainsAreCounted",
 			Old: "\tcase t.causeGiven:\n", New: "\tcase t.causeGiven && !MUTANT:\n",
 		},

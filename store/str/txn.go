@@ -41,6 +41,7 @@ type txn struct {
 	commits bool       // the client has asked for the commit
 
 	tallied
+	course
 
 	speculation
 
@@ -245,6 +246,7 @@ func (c *coordinator) took(env *protocol.Env[store.Message], r *reading) {
 	if r.by != nil {
 		c.depend(t, r.by)
 		c.saw(event{what: readsFrom, t: t, on: r.by})
+		t.course.reads(r.key, r.by.id)
 		for id, at := range r.by.unsafe { //pure:ok a map is copied
 			t.unsafe[id] = at
 		}
@@ -347,7 +349,7 @@ func (c *coordinator) onCommit(
 	}
 	t.heard = env.Now
 	t.addClient(from)
-	t.commits = true
+	t.commits, t.submitted = true, env.Now
 	if !t.gave(m.Txn.Reads) || !c.speculates(env, t, s) {
 		c.abort(env, t, store.StaleRead)
 		return
