@@ -62,6 +62,8 @@ type Protocol struct {
 	// Speculates says that transactions can be answered when they are committed locally
 	// (Submit.Speculate).
 	Speculates bool
+	// CoordinatorStatus says that a coordinator answers its application's StatusQuery.
+	CoordinatorStatus bool
 	// Stale says that clients take a Declare with MaxAge: a site near them answers alone, as of a
 	// timestamp at or below which nothing is written any more.
 	Stale bool

@@ -181,6 +181,8 @@ type (
 		// Current are, of an aborted transaction, keys that it has read and that hold something else, as
 		// far as is known.
 		Current []Current
+		// Course is as in Outcome.
+		Course *Course
 	}
 )
 

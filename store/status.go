@@ -5,7 +5,8 @@ import "time"
 // What servers and coordinators, and their applications, say.
 type (
 	// StatusQuery asks a server how it does. It comes from the server's application; ServerStatus
-	// answers it, also if the server takes no part.
+	// answers it, also if the server takes no part. A coordinator answers with SpeculationStatus
+	// (Protocol.CoordinatorStatus).
 	StatusQuery struct{ Ref uint64 }
 
 	// ServerStatus is what a server knows of itself.
@@ -53,6 +54,9 @@ type (
 		// Clock is what reads at timestamps go by, of protocols that have them (Protocol.Clocked); nil:
 		// there are none.
 		Clock *ClockStatus
+		// Snapshots is what a server goes by that serves snapshots to coordinators, of protocols whose
+		// transactions read these (Protocol.Steps); nil: there are none.
+		Snapshots *SnapshotStatus
 		// Order is what becomes of requests that are handled in the order in which they should have
 		// arrived (Config.ByArrival); nil: they are not.
 		Order *OrderStatus

@@ -86,7 +86,7 @@ func RequestKinds() []wirefmt.Kind[Message] {
 			earlierCommitRequestFields),
 		wirefmt.NewKind[Message](4, siteVoteFields),
 		wirefmt.NewEarlierKind[Message](5, func(m Decided) bool {
-			return m.Version.IsZero() && !m.Fast && len(m.Current) == 0 && m.Held == 0
+			return m.Version.IsZero() && !m.Fast && len(m.Current) == 0 && m.Held == 0 && m.Course == nil
 		}, earlierDecidedFields),
 		wirefmt.NewKind[Message](6, busyFields),
 		wirefmt.NewEarlierKind[Message](7, func(m DeclareRequest) bool {
@@ -101,22 +101,27 @@ func RequestKinds() []wirefmt.Kind[Message] {
 		},
 			earlierDeclareRequestFields),
 		wirefmt.NewEarlierKind[Message](14, func(m Decided) bool {
-			return len(m.Current) == 0 && m.Held == 0
+			return len(m.Current) == 0 && m.Held == 0 && m.Course == nil
 		}, decidedFields),
 		wirefmt.NewEarlierKind[Message](15, func(m DeclareRequest) bool {
 			return m.Step == 0 && m.Priority.IsZero()
 		}, declareRequestFields),
 		wirefmt.NewEarlierKind[Message](240, func(m DeclareReply) bool { return m.Step == 0 }, declareReplyFields),
-		wirefmt.NewEarlierKind[Message](241, func(m Decided) bool { return m.Held == 0 }, currentDecidedFields),
+		wirefmt.NewEarlierKind[Message](241, func(m Decided) bool { return m.Held == 0 && m.Course == nil },
+			currentDecidedFields),
 		wirefmt.NewEarlierKind[Message](242, func(m DeclareRequest) bool { return m.Priority.IsZero() },
 			stepDeclareRequestFields),
 		wirefmt.NewKind[Message](243, func(c *wirefmt.Coder, m *DeclareReply) {
 			declareReplyFields(c, m)
 			wirefmt.Uint32(c, &m.Step)
 		}),
-		wirefmt.NewKind[Message](244, func(c *wirefmt.Coder, m *Decided) {
-			currentDecidedFields(c, m)
-			wirefmt.Uint(c, &m.Held)
+		wirefmt.NewEarlierKind[Message](244, func(m Decided) bool { return m.Course == nil }, heldDecidedFields),
+		wirefmt.NewKind[Message](249, func(c *wirefmt.Coder, m *Decided) {
+			heldDecidedFields(c, m)
+			if m.Course == nil {
+				m.Course = new(Course)
+			}
+			courseFields(c, m.Course)
 		}),
 		wirefmt.NewKind[Message](245, func(c *wirefmt.Coder, m *DeclareRequest) {
 			stepDeclareRequestFields(c, m)
@@ -149,6 +154,11 @@ func SpeculationKinds() []wirefmt.Kind[Message] {
 func currentDecidedFields(c *wirefmt.Coder, m *Decided) {
 	decidedFields(c, m)
 	wirefmt.List(c, &m.Current, 6, CurrentFields)
+}
+
+func heldDecidedFields(c *wirefmt.Coder, m *Decided) {
+	currentDecidedFields(c, m)
+	wirefmt.Uint(c, &m.Held)
 }
 
 func stepDeclareRequestFields(c *wirefmt.Coder, m *DeclareRequest) {

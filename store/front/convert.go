@@ -254,7 +254,7 @@ func doneToWire(m gate.CommitDone) *pb.CommitResponse {
 		}}}
 	}
 	d := &pb.Decision{Reason: reasonToWire(m.Decided.Reason), Fast: m.Decided.Fast, HeldNs: ageToWire(m.Decided.Held),
-		Current: currentToWire(m.Decided.Current)}
+		Current: currentToWire(m.Decided.Current), Course: courseToWire(m.Decided.Course)}
 	switch m.Decided.Verdict {
 	case store.Committed:
 		d.Verdict = pb.Decision_VERDICT_COMMITTED
@@ -281,7 +281,7 @@ func doneFromWire(id store.TxnID, m *pb.CommitResponse) store.Message {
 	case *pb.CommitResponse_Decision:
 		d := store.Decided{ID: id, Reason: reasonFromWire(r.Decision.GetReason()), Fast: r.Decision.GetFast(),
 			Held:    ageFromWire(r.Decision.GetHeldNs()),
-			Current: currentFromWire(r.Decision.GetCurrent())}
+			Current: currentFromWire(r.Decision.GetCurrent()), Course: courseFromWire(r.Decision.GetCourse())}
 		switch r.Decision.GetVerdict() {
 		case pb.Decision_VERDICT_COMMITTED:
 			d.Verdict, d.Version = store.Committed, versionFromWire(r.Decision.GetVersion())

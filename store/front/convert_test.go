@@ -83,6 +83,11 @@ func TestAnswersTravel(t *testing.T) {
 		},
 		{gate.CommitDone{Known: true, Decided: store.Decided{ID: id, Verdict: store.Committed}},
 			store.Decided{ID: id, Verdict: store.Committed}},
+		{gate.CommitDone{Known: true, Decided: store.Decided{ID: id, Verdict: store.Committed, Course: aCourse(id)}},
+			store.Decided{ID: id, Verdict: store.Committed, Course: aCourse(id)}},
+		{gate.CommitDone{Known: true,
+			Decided: store.Decided{ID: id, Verdict: store.Aborted, Course: &store.Course{Snapshot: 1}}},
+			store.Decided{ID: id, Verdict: store.Aborted, Course: &store.Course{Snapshot: 1}}},
 		{
 			gate.CommitDone{Known: true, Decided: store.Decided{ID: id, Verdict: store.Aborted, Reason: store.Locked}},
 			store.Decided{ID: id, Verdict: store.Aborted, Reason: store.Locked},
@@ -105,4 +110,9 @@ func TestAnswersTravel(t *testing.T) {
 	if m := doneFromWire(id, &pb.CommitResponse{}); m != nil {
 		t.Errorf("an answer that says nothing is %v", m)
 	}
+}
+
+func aCourse(id store.TxnID) *store.Course {
+	return &store.Course{Snapshot: 300, Local: 301, LocalAt: 4, Built: []store.Built{{Key: "k", By: id}},
+		Words: []store.CourseWord{{Shard: 1, Site: 2, At: 300}}, LastOn: id, LastOnAt: 200}
 }

@@ -99,7 +99,7 @@ func (s *Submit) Outcome(m store.Decided) store.Outcome {
 	if m.Verdict == store.Unknown {
 		return store.Outcome{Verdict: s.Unanswered().Verdict, Reason: m.Reason}
 	}
-	return store.Outcome{Verdict: m.Verdict, Reason: m.Reason, Fast: m.Fast, Held: m.Held}
+	return store.Outcome{Verdict: m.Verdict, Reason: m.Reason, Fast: m.Fast, Held: m.Held, Course: m.Course}
 }
 
 // The timers of a client, which the protocol sets and the books stop: when a read, or a

@@ -25,6 +25,7 @@ import (
 
 	pb "github.com/foresay/foresay/api/foresay/store/v1"
 	"github.com/foresay/foresay/host"
+	"github.com/foresay/foresay/internal/callers"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/front"
@@ -123,21 +124,24 @@ func (e *RefusedError) Error() string {
 
 // Node is a machine. Its methods may be called concurrently.
 type Node struct {
-	cfg      Config
-	site     int
-	machine  int
-	host     *host.Host
-	gate     *host.Node[store.Message]
-	shards   []*shard
-	move     *move // nil: none of the shards' copies is being moved
-	service  front.Server
-	clients  net.Listener
-	grpc     *grpc.Server
-	health   *health.Server
-	started  time.Time
-	refused  chan *RefusedError // has room for one
-	stopping chan struct{}
-	awaits   atomic.Pointer[string] // what Await waits for; nil: nothing any more
+	cfg     Config
+	site    int
+	machine int
+	host    *host.Host
+	gate    *host.Node[store.Message]
+	shards  []*shard
+	// coordinator is nil if the protocol has none; speculation are the calls that it has not answered.
+	coordinator *host.Node[store.Message]
+	speculation callers.Table[store.SpeculationStatus]
+	move        *move // nil: none of the shards' copies is being moved
+	service     front.Server
+	clients     net.Listener
+	grpc        *grpc.Server
+	health      *health.Server
+	started     time.Time
+	refused     chan *RefusedError // has room for one
+	stopping    chan struct{}
+	awaits      atomic.Pointer[string] // what Await waits for; nil: nothing any more
 }
 
 // Open opens a machine's disks and ports. It does nothing before Run, which must be called.
@@ -281,7 +285,7 @@ func (n *Node) addNodes() error {
 	}
 	if n.cfg.Protocol.NewCoordinator != nil {
 		coordinator, err := n.cfg.Protocol.NewCoordinator(n.config(site.CoordinatorID(n.machine), layout))
-		if _, err = add(site.CoordinatorID(n.machine), coordinator, err, nil, n.heardFull); err != nil {
+		if n.coordinator, err = add(site.CoordinatorID(n.machine), coordinator, err, nil, n.heard); err != nil {
 			return err
 		}
 	}

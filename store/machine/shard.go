@@ -23,9 +23,12 @@ type shard struct {
 	replaces callers.Table[store.Replacing]
 }
 
-// heardFull takes what the machine's coordinator says to its application.
-func (n *Node) heardFull(msg store.Message) {
-	if m, ok := msg.(store.Full); ok {
+// heard takes what the machine's coordinator says to its application.
+func (n *Node) heard(msg store.Message) {
+	switch m := msg.(type) {
+	case store.SpeculationStatus:
+		n.speculation.Answer(m.Ref, m)
+	case store.Full:
 		n.cfg.Logger.Warn("store: overloaded: the coordinator remembers as many transactions as it may, and takes no new "+
 			"ones; is a site away, or max_txns small?", "transactions", m.Transactions)
 	}

@@ -147,6 +147,11 @@ func (n *Node) Status(ctx context.Context) (*pb.StatusResponse, error) {
 		out.Awaits = *what
 		return out, nil
 	}
+	speculation, err := n.Speculation(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out.Speculation = speculationToWire(speculation)
 	servers, err := n.Servers(ctx)
 	if err != nil {
 		return nil, err
@@ -162,6 +167,7 @@ func (n *Node) Status(ctx context.Context) (*pb.StatusResponse, error) {
 			Leads: st.Leads, Term: st.Term,
 		}
 		row.Move = n.move.status(st)
+		row.Snapshots = n.snapshotsToWire(st.Snapshots)
 		if c := st.Clock; c != nil {
 			row.Clock = &pb.ClockStatus{Leads: c.Leads, Ceiling: c.Ceiling, Sites: uint32(c.Sites), Ahead: int64(c.Ahead),
 				Within: uint64(c.Within), MaxOffset: uint64(c.MaxOffset), Off: c.Off}

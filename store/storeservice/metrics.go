@@ -43,6 +43,10 @@ func (m *Machine) page() http.Handler {
 			return err
 		}
 		tellStatus(page, s)
+		tellSpeculation(page, s.Speculation)
+		for _, sh := range s.Shards {
+			tellSnapshots(page, sh.Shard, sh.Snapshots)
+		}
 		for _, server := range servers {
 			tellCounts(page, fmt.Sprint(server.Shard), server.Counts)
 			tellOrder(page, fmt.Sprint(server.Shard), server.Order)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -261,7 +262,8 @@ func (w *world) figures() {
 	for machine := range w.running {
 		page := w.page(machine, "/metrics", http.StatusOK)
 		metricstest.Check(w, page, "foresay_store_")
-		metricstest.Documented(w, []string{page}, "foresay_store_", "../../docs/store.md", arrivalFigures()...)
+		metricstest.Documented(w, []string{page}, "foresay_store_", "../../docs/store.md",
+			slices.Concat(arrivalFigures(), speculationFigures())...)
 		for _, want := range []string{
 			`foresay_store_aborted_transactions_total\{cause="stale read",shard="\d"\} 1`,
 			`foresay_store_refusing_votes_total\{cause="stale read",shard="\d"\} 1`,
@@ -279,6 +281,58 @@ func (w *world) figures() {
 			if !regexp.MustCompile(`(?m)^` + want).MatchString(page) {
 				w.Errorf("machine %s: /metrics does not have %s:\n%s", machine, want, page)
 			}
+		}
+	}
+}
+
+// speculationFigures are those of stores whose transactions build on each other.
+func speculationFigures() (names []string) {
+	for _, name := range []string{
+		"speculation_local_commits_total", "speculation_final_commits_total", "speculation_building_transactions_total",
+		"speculation_misspeculated_transactions_total", "speculation_aborted_transactions_total",
+		"speculation_chain_length", "speculation_unfinal_transactions", "speculation_blocked_transactions",
+		"speculation_oldest_blocked_seconds", "serves_snapshots", "silent_readers", "ceiling_ahead_seconds",
+		"horizon_age_seconds",
+	} {
+		names = append(names, "foresay_store_"+name)
+	}
+	return names
+}
+
+// TestSpeculationFigures: what such a store's machines say of it.
+func TestSpeculationFigures(t *testing.T) {
+	most := uint64(1)
+	s := SpeculationStatus{LocalCommits: 9, Misspeculated: 2, FinalCommits: 8, Builders: 5, Blocked: 3, Unfinal: 4,
+		OldestBlockedSeconds: 1.5, Aborted: []CauseCount{{"cascade", 2}},
+		Chains: []ChainCount{{&most, 7}, {nil, 2}}, chainSum: 13}
+	got := httptest.NewRecorder()
+	metrics.Handler(metrics.NewRegistry(), func(_ context.Context, page *metrics.Page) error {
+		tellSpeculation(page, nil)
+		tellSpeculation(page, &s)
+		tellSnapshots(page, 0, nil)
+		tellSnapshots(page, 1, &SnapshotStatus{Serves: true, Silent: []string{"b"}, CeilingAheadSeconds: 0.5,
+			HorizonAgeSeconds: 60})
+		return nil
+	}).ServeHTTP(got, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	page := got.Body.String()
+	metricstest.Check(t, page, "foresay_store_")
+	metricstest.Documented(t, []string{page}, "foresay_store_speculation_", "../../docs/store.md")
+	for _, name := range speculationFigures() {
+		if !strings.Contains(page, "# TYPE "+name+" ") {
+			t.Errorf("there is no %s", name)
+		}
+	}
+	for _, want := range []string{
+		`speculation_local_commits_total 9`, `speculation_misspeculated_transactions_total 2`,
+		`speculation_final_commits_total 8`, `speculation_building_transactions_total 5`,
+		`speculation_aborted_transactions_total{cause="cascade"} 2`, `speculation_chain_length_bucket{le="1"} 7`,
+		`speculation_chain_length_bucket{le="+Inf"} 9`, `speculation_chain_length_sum 13`,
+		`speculation_blocked_transactions 3`, `speculation_oldest_blocked_seconds 1.5`,
+		`speculation_unfinal_transactions 4`, `serves_snapshots{shard="1"} 1`, `silent_readers{shard="1"} 1`,
+		`ceiling_ahead_seconds{shard="1"} 0.5`, `horizon_age_seconds{shard="1"} 60`,
+	} {
+		if !strings.Contains(page, "\nforesay_store_"+want+"\n") {
+			t.Errorf("/metrics does not have %s:\n%s", want, page)
 		}
 	}
 }

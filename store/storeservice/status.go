@@ -29,6 +29,9 @@ type Status struct {
 	Error         string        `json:"error,omitempty"` // why it is unreachable, or what it waits for
 	// New says that its site is in another one's place since this epoch.
 	New bool `json:"new,omitempty"`
+	// Speculation is what the machine's coordinator has seen of transactions that build on each other;
+	// nil: the protocol has none.
+	Speculation *SpeculationStatus `json:"speculation,omitempty"`
 	// MachineClock is how the machine's clock stands to those of the others; nil: it is not known.
 	MachineClock *MachineClock `json:"machine_clock,omitempty"`
 
@@ -85,6 +88,8 @@ type ShardStatus struct {
 	Term  uint64 `json:"term,omitempty"`
 	// Clock is what reads at timestamps go by; nil: the protocol has none.
 	Clock *ClockStatus `json:"clock,omitempty"`
+	// Snapshots is what transactions' snapshots go by here; nil: the protocol reads none at servers.
+	Snapshots *SnapshotStatus `json:"snapshots,omitempty"`
 	// Order is what becomes of requests that are handled by arrival; nil: they are not.
 	Order *OrderStatus `json:"order,omitempty"`
 }
@@ -161,7 +166,7 @@ func rank(state string) int {
 // describe makes a machine's answer a Status.
 func describe(m *pb.StatusResponse, now time.Time) Status {
 	s := Status{Site: m.GetSite(), Machine: m.GetMachine(), State: Admitted, Epoch: m.GetEpoch(),
-		UptimeSeconds: m.GetUptimeSeconds(), Shards: []ShardStatus{}}
+		UptimeSeconds: m.GetUptimeSeconds(), Shards: []ShardStatus{}, Speculation: describeSpeculation(m.GetSpeculation())}
 	for _, p := range m.GetPeers() {
 		s.Peers = append(s.Peers, PeerStatus{Machine: p.GetMachine(), Site: p.GetSite(), Reachable: p.GetReachable(),
 			Error: p.GetError(), Refused: p.GetRefused()})
@@ -177,6 +182,7 @@ func describe(m *pb.StatusResponse, now time.Time) Status {
 			CopiedServers: sh.GetCopiedServers(), NeededServers: sh.GetNeededServers(),
 			Leads: sh.GetLeads(), Term: sh.GetTerm(),
 			Clock: describeClock(sh.GetClock(), now), Order: describeOrder(sh.GetOrder()),
+			Snapshots: describeSnapshots(sh.GetSnapshots(), now),
 		}
 		if m := sh.GetMove(); m != nil {
 			out.Move = &MoveStatus{Joins: m.GetJoins(), Left: m.GetLeft(), ArrivedBytes: m.GetArrivedBytes(),

@@ -243,7 +243,7 @@ func (c *coordinator) maybeLocal(env *protocol.Env[store.Message], t *txn) {
 	if t.stage != certifying || len(t.lacks) > 0 {
 		return
 	}
-	t.local, t.bound = t.at+1, c.boundOf(t.at)
+	t.local, t.bound, t.localAt = t.at+1, c.boundOf(t.at), env.Now
 	if c.mode.speculates && c.degree == degreeOff {
 		t.bound = t.at
 	}
@@ -325,6 +325,7 @@ func (c *coordinator) onWord(env *protocol.Env[store.Message], from protocol.ID,
 	}
 	if t := c.txns[m.ID]; t != nil && t.stage == locally && t.words[m.Shard] != nil {
 		t.words[m.Shard].add(from, m)
+		t.certifiedBy(from, env.Now)
 		if id, ok := c.local(m.Shard); ok && !slices.Contains(m.Readers, id) {
 			t.vouched = nil
 			c.isSafeUntil(t, t.at)
@@ -462,7 +463,7 @@ func (c *coordinator) askWords(env *protocol.Env[store.Message], id store.TxnID,
 // onDisplaced aborts a transaction that has given way to another one at a server of the site.
 func (c *coordinator) onDisplaced(env *protocol.Env[store.Message], from protocol.ID, m displaced) {
 	if t := c.txns[m.ID]; t != nil && t.stage < over {
-		c.abort(env, t, store.Locked)
+		c.abortAs(env, t, store.GaveWay, store.Locked)
 	}
 	env.Send(from, release(m))
 }

@@ -33,6 +33,7 @@ type coordinator struct {
 	pings  int // how often they were
 	rescue map[store.TxnID]*rescue
 	past   past
+	tally  tally
 	begun  clock.Stamp // the latest snapshot that it has given
 	degree degree      // how far transactions build on what is not final
 	chains map[protocol.ID]*chain
@@ -114,6 +115,10 @@ func (c *coordinator) onPong(env *protocol.Env[store.Message], from protocol.ID,
 // Receive implements protocol.Node.
 func (c *coordinator) Receive(env *protocol.Env[store.Message], from protocol.ID, msg store.Message) {
 	switch m := msg.(type) {
+	case store.StatusQuery:
+		if from == protocol.App {
+			c.onStatus(env, m)
+		}
 	case store.DeclareRequest:
 		c.onDeclare(env, from, m)
 	case store.AbandonRequest:

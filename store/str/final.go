@@ -75,11 +75,12 @@ func (c *coordinator) commit(env *protocol.Env[store.Message], t *txn, at clock.
 	by := slices.SortedFunc(maps.Values(t.by), func(a, b *txn) int { return a.id.Compare(b.id) })
 	for _, d := range by {
 		if d.limitOf(t.id) < at && c.mode.speculates { // else it has seen nothing of this one
-			c.abort(env, d, store.StaleRead)
+			c.abortAs(env, d, store.WriterTooLate, store.StaleRead)
 		}
 	}
 	for _, d := range by {
 		delete(d.on, t.id)
+		d.lastOn, d.lastOnAt = t.id, env.Now
 	}
 	for _, d := range c.readers(t) {
 		delete(d.unsafe, t.id)
@@ -145,7 +146,7 @@ func (c *coordinator) abort(env *protocol.Env[store.Message], t *txn, why store.
 		c.table.readAt(w.Key, t.read) // who writes it next comes behind those who have read it
 	}
 	for _, d := range slices.SortedFunc(maps.Values(t.by), func(a, b *txn) int { return a.id.Compare(b.id) }) {
-		c.abort(env, d, store.StaleRead)
+		c.abortAs(env, d, store.Cascade, store.StaleRead)
 	}
 	for _, on := range t.on { //pure:ok each is another one's
 		delete(on.by, t.id)
@@ -237,6 +238,7 @@ func (c *coordinator) adopt(env *protocol.Env[store.Message], t *txn, shard uint
 
 // tell tells a transaction's clients how it has ended.
 func (c *coordinator) tell(env *protocol.Env[store.Message], t *txn, d store.Decided) {
+	d.Course = c.course(t)
 	t.decided = &d
 	for _, id := range t.clients {
 		env.Send(id, d)

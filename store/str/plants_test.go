@@ -100,9 +100,9 @@ func readPlants() []plant.Bug {
 		},
 		{
 			Name: "who depends on what is aborted goes on", Test: "TestSeedsNotice/10",
-			Old: "\t\tc.abort(env, d, store.StaleRead)\n\t}\n\tfor _, on",
+			Old: "\t\tc.abortAs(env, d, store.Cascade, store.StaleRead)\n\t}\n\tfor _, on",
 			New: "\t\tif MUTANT {\n\t\t\tdelete(d.on, t.id)\n" +
-				"\t\t\tcontinue\n\t\t}\n\t\tc.abort(env, d, store.StaleRead)\n\t}\n\tfor _, on",
+				"\t\t\tcontinue\n\t\t}\n\t\tc.abortAs(env, d, store.Cascade, store.StaleRead)\n\t}\n\tfor _, on",
 		},
 		{
 			Name: "who reads by way of another one does not hear of commits (S3)", Test: "TestConflictAcrossReads",
@@ -321,6 +321,29 @@ func certifyPlants() []plant.Bug {
 	}
 }
 
+// countPlants have operators be told what is not so.
+func countPlants() []plant.Bug {
+	return []plant.Bug{
+		{
+			Name: "only what a transaction depends on directly is its chain", Test: "TestChainsAreCounted",
+			Old: "\t\t\t\tseen[id] = true\n\t\t\t\twalk(on)\n",
+			New: "\t\t\t\tif seen[id] = true; !MUTANT {\n\t\t\t\t\twalk(on)\n\t\t\t\t}\n",
+		},
+		{
+			Name: "what is aborted before its local commit is misspeculated", Test: "TestCountsAddUp",
+			Old: "\t\tif e.t.local > 0 {\n", New: "\t\tif e.t.local > 0 || MUTANT {\n",
+		},
+		{
+			Name: "a word that comes again is the last", Test: "TestCourse",
+			Old: "\tif _, known := o.wordAt[server]; known {\n", New: "\tif _, known := o.wordAt[server]; known && !MUTANT {\n",
+		},
+		{
+			Name: "a cascade is a certification", Test: "TestChainsAreCounted",
+			Old: "\tcase t.causeGiven:\n", New: "\tcase t.causeGiven && !MUTANT:\n",
+		},
+	}
+}
+
 // copyPlants have copies of the whole shard not be snapshots.
 func copyPlants() []plant.Bug {
 	return []plant.Bug{
@@ -356,7 +379,7 @@ func copyPlants() []plant.Bug {
 
 // plants leave out one rule at a time, in the source.
 func plants() []plant.Bug {
-	bugs := slices.Concat(stampPlants(), readPlants(), certifyPlants(), copyPlants(), aheadPlants(),
+	bugs := slices.Concat(stampPlants(), readPlants(), certifyPlants(), copyPlants(), countPlants(), aheadPlants(),
 		tunePlants(), degreePlants())
 	for i := range bugs {
 		bugs[i].Dir = "store/str"

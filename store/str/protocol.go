@@ -82,8 +82,9 @@ func protocolOf(v variant) store.Protocol {
 		},
 		NewClient: kit.ClientOf(newClient),
 		Codec:     codec(), FixedSites: true, Partial: true, Leads: true, Stamped: true, Steps: true, Snapshots: true,
-		Speculates: v.early,
-		Modes:      names, Mode: v.name,
+		CoordinatorStatus: true,
+		Speculates:        v.early,
+		Modes:             names, Mode: v.name,
 	}
 	p.Variant = func(name string) store.Protocol {
 		for _, m := range slices.Concat(modes(), settings()) {

@@ -35,8 +35,9 @@ const (
 	wasCarriedOut           // a shard has written what it writes
 )
 
-// saw says what has happened, to whoever wants to know.
+// saw counts what has happened, and says so to whoever wants to know.
 func (c *coordinator) saw(e event) {
+	c.tally.count(e)
 	if c.mode.seen != nil {
 		e.at = c
 		c.mode.seen(e)

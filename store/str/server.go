@@ -431,7 +431,7 @@ func (s *server) onStatus(env *protocol.Env[store.Message], m store.StatusQuery)
 			st.OldestUndecided = id
 		}
 	}
-	st.Waiting = s.waits.reads()
+	st.Waiting, st.Snapshots = s.waits.reads(), s.snapshots(env)
 	env.Send(protocol.App, st)
 }
 

@@ -40,6 +40,9 @@ type txn struct {
 	blocked []*reading // answered, and held back while one that it depends on is unsafe at the latest
 	commits bool       // the client has asked for the commit
 
+	tallied
+	course
+
 	speculation
 
 	certification
@@ -62,6 +65,7 @@ type reading struct {
 	key   store.Key
 	to    protocol.ID // the server that was asked last
 	asked time.Duration
+	came  time.Duration // when its value did
 	tries int
 	value store.Value
 	by    *txn // who has written it, if that is not final
@@ -242,6 +246,7 @@ func (c *coordinator) took(env *protocol.Env[store.Message], r *reading) {
 	if r.by != nil {
 		c.depend(t, r.by)
 		c.saw(event{what: readsFrom, t: t, on: r.by})
+		t.course.reads(r.key, r.by.id)
 		for id, at := range r.by.unsafe { //pure:ok a map is copied
 			t.unsafe[id] = at
 		}
@@ -249,6 +254,7 @@ func (c *coordinator) took(env *protocol.Env[store.Message], r *reading) {
 	} else {
 		t.latest = max(t.latest, clock.Stamp(min(r.value.Version.Time, math.MaxInt64)))
 	}
+	r.came = env.Now
 	t.blocked = append(t.blocked, r)
 	c.deliver(env, t)
 }
@@ -343,7 +349,7 @@ func (c *coordinator) onCommit(
 	}
 	t.heard = env.Now
 	t.addClient(from)
-	t.commits = true
+	t.commits, t.submitted = true, env.Now
 	if !t.gave(m.Txn.Reads) || !c.speculates(env, t, s) {
 		c.abort(env, t, store.StaleRead)
 		return

@@ -88,15 +88,24 @@ func (p *Page) Counter(name, help string, value uint64, labels ...string) {
 func (p *Page) Histogram(name, help string, bounds []time.Duration, counts []uint64, sum time.Duration,
 	labels ...string,
 ) {
+	var seconds []float64
+	for _, bound := range bounds {
+		seconds = append(seconds, bound.Seconds())
+	}
+	p.Sizes(name, help, seconds, counts, sum.Seconds(), labels...)
+}
+
+// Sizes adds a histogram of numbers: bounds and counts are as in Histogram.
+func (p *Page) Sizes(name, help string, bounds []float64, counts []uint64, sum float64, labels ...string) {
 	names, values := pairs(labels)
 	n, buckets := uint64(0), map[float64]uint64{}
 	for i, bound := range bounds {
 		n += counts[i]
-		buckets[bound.Seconds()] = n
+		buckets[bound] = n
 	}
 	n += counts[len(bounds)]
 	p.metrics = append(p.metrics, prometheus.MustNewConstHistogram(prometheus.NewDesc(name, help, names, nil), n,
-		sum.Seconds(), buckets, values...))
+		sum, buckets, values...))
 }
 
 // pairs returns the names and the values of labels.

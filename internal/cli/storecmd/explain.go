@@ -40,6 +40,7 @@ type sight struct {
 	system  plan.System
 	placed  [][]wan.Site     // the sites with a copy of each shard
 	leaders map[int]wan.Site // of shards that are led
+	names   []string         // of the sites, by their places in the store's file
 }
 
 // sightOf measures how far a store's sites are, and asks who leads.
@@ -47,6 +48,9 @@ func sightOf(ctx context.Context, c *storeservice.Client) sight {
 	s := sight{near: c.Distances(ctx), sites: c.Sites(), leaders: map[int]wan.Site{}}
 	file, top := c.Store(), c.Store().Topology()
 	s.system = systemOf(file)
+	for _, site := range top.Sites {
+		s.names = append(s.names, site.Name)
+	}
 	for k := range top.Shards {
 		var at []wan.Site
 		for i, site := range top.Sites {
@@ -129,6 +133,8 @@ type attemptExplained struct {
 	// HeldMS is for how long leaders held what it asked for at most, until it should have arrived
 	// everywhere.
 	HeldMS float64 `json:"held_ms,omitempty"`
+	// Course is how it came to its end, with protocols whose coordinators tell that.
+	Course *courseExplained `json:"course,omitempty"`
 }
 
 // A readExplained is one read. FirstMS and KnownMS are absent if no answer came alone, or nobody
@@ -202,7 +208,7 @@ func (x *explanation) attempt(t *client.Trace, level client.Level) attemptExplai
 	a := attemptExplained{
 		Attempt: t.Attempt, Mode: t.Mode.String(), Level: cmp.Or(t.Level, level).String(), Declared: t.Declared,
 		Outcome: t.Outcome.Verdict.String(), Fast: t.Outcome.Fast, HeldMS: ms(t.Outcome.Held),
-		BeganMS: ms(t.Began), EndedMS: ms(t.Ended), Reads: []readExplained{},
+		BeganMS: ms(t.Began), EndedMS: ms(t.Ended), Reads: []readExplained{}, Course: x.at.course(t.Outcome.Course),
 	}
 	if t.At > 0 {
 		at := time.Unix(0, int64(t.At)).UTC()
@@ -371,6 +377,9 @@ func (x *explanation) writeAttempt(w io.Writer, a attemptExplained) {
 			text += fmt.Sprintf(", held by leaders for up to %.1f ms", a.HeldMS)
 		}
 		row("commit", bar(at(c.FromMS), at(c.ToMS), at(c.ToMS)), text)
+	}
+	if a.Course != nil {
+		a.Course.write(w)
 	}
 	var path []string
 	for _, h := range a.Path {

@@ -29,7 +29,8 @@ transactions it remembers, how many of them are not decided or are blocked, how 
 locked, and how many votes and reads are held until keys are free. With protocols whose shards are
 led also whether the machine leads the shard, and the term that it is in; with carousel up to when
 it may have served reads at timestamps (the ceiling, from now on), and how far its clock is ahead of
-those of other sites. Below that it says why machines do not take part, which transactions are
+those of other sites; with str whether it serves snapshots, up to when and since when, and what each
+machine's coordinator has seen of transactions that build on each other. Below that it says why machines do not take part, which transactions are
 blocked, and the command that ends that. Exits with 1 if nobody answers. With --wait it waits until
 all machines answer and take part.`,
 		Args: cobra.NoArgs,
@@ -239,6 +240,9 @@ func writeStatus(w io.Writer, statuses []storeservice.Status, dir string) error 
 	if anyShard(statuses, func(sh storeservice.ShardStatus) bool { return sh.Clock != nil }) {
 		header += "\tread ceiling\tclock offset"
 	}
+	if anyShard(statuses, func(sh storeservice.ShardStatus) bool { return sh.Snapshots != nil }) {
+		header += "\tsnapshots"
+	}
 	if anyShard(statuses, func(sh storeservice.ShardStatus) bool { return sh.Order != nil }) {
 		header += "\theld by arrival"
 	}
@@ -258,13 +262,16 @@ func writeStatus(w io.Writer, statuses []storeservice.Status, dir string) error 
 			if led {
 				leads = leadColumns(sh)
 			}
-			fmt.Fprintf(t, "%s\t%d\t%s\t%d\t%s\t%d\t%d\t%d%s%s%s\n", machine, sh.Shard, sh.State, sh.Transactions,
+			fmt.Fprintf(t, "%s\t%d\t%s\t%d\t%s\t%d\t%d\t%d%s%s%s%s\n", machine, sh.Shard, sh.State, sh.Transactions,
 				undecidedColumn(sh), sh.Blocked, sh.Locked, sh.Held+sh.Waiting, leads, clockColumns(sh.Clock),
-				orderColumn(sh.Order))
+				snapshotsColumn(sh.Snapshots), orderColumn(sh.Order))
 			machine = "\t\t\t\t" // said once
 		}
 	}
 	if err := t.Flush(); err != nil {
+		return err
+	}
+	if err := writeSpeculation(w, statuses); err != nil {
 		return err
 	}
 	if why := storeservice.Complaints(statuses); why != "" {

@@ -2,12 +2,15 @@ package storecmd
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/foresay/foresay/internal/cli/command"
+	"github.com/foresay/foresay/store/client"
 	"github.com/foresay/foresay/store/storeservice"
 )
 
@@ -147,5 +150,77 @@ func TestMoveIsShown(t *testing.T) {
 		if _, below, _ := strings.Cut(out.String(), "\npartition"); "partition"+below != want {
 			t.Errorf("it says\n%s\nwant\n%s", &out, want)
 		}
+	}
+}
+
+// TestSpeculationIsShown: where transactions build on each other there is a table for that, and a
+// column of the snapshots that are served.
+func TestSpeculationIsShown(t *testing.T) {
+	at := time.Unix(9, 0)
+	machine := func(name string, c *storeservice.SpeculationStatus, s *storeservice.SnapshotStatus) storeservice.Status {
+		return storeservice.Status{Site: name, Machine: name, Address: "x", Epoch: 1, State: storeservice.Admitted,
+			Speculation: c, Shards: []storeservice.ShardStatus{{State: storeservice.Admitted, Snapshots: s}}}
+	}
+	var out bytes.Buffer
+	if err := writeStatus(&out, []storeservice.Status{
+		machine("a", &storeservice.SpeculationStatus{LocalCommits: 200, Misspeculated: 5, Builders: 40, MeanChain: 0.25,
+			LongestChain: 7, Unfinal: 3, Blocked: 2, OldestBlocked: "300/7", OldestBlockedSeconds: 1.25,
+			Aborted: []storeservice.CauseCount{{Cause: "local certification"}, {Cause: "cascade", Transactions: 4},
+				{Cause: "gave way", Transactions: 1}}},
+			&storeservice.SnapshotStatus{Serves: true, Ceiling: &at, CeilingAheadSeconds: 0.4, Horizon: &at,
+				HorizonAgeSeconds: 60, Silent: []string{"b"}}),
+		machine("b", &storeservice.SpeculationStatus{}, &storeservice.SnapshotStatus{}),
+		machine("c", &storeservice.SpeculationStatus{}, &storeservice.SnapshotStatus{Serves: true}),
+	}, "dir"); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"  snapshots\n", "  up to +0.4 s, from -60 s, not at b\n", "  serves none\n", "  none was read\n",
+		"a               200            5 (2.5 %)      40               0.25, 7          3          2 (300/7 for 1.2 s)  " +
+			"4 cascade, 1 gave way\n",
+		"b               0              0              0                0.00, 0          0          0                    -\n",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("it says\n%swant %q", &out, want)
+		}
+	}
+}
+
+// TestStatusOfSpeculation asks a store that runs.
+func TestStatusOfSpeculation(t *testing.T) {
+	file, conn := cluster(t, "str", 2)
+	txns, err := conn.Transactions(client.GRPC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if err := txns.Txn(t.Context(), func(_ context.Context, tx *client.Tx) error {
+			return tx.Put("k", []byte("v"))
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, err := run(t, "status", "--client", file, "--json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []storeservice.Status
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatal(err)
+	}
+	local, served := uint64(0), 0
+	for _, s := range got {
+		if s.Speculation == nil {
+			t.Fatalf("machine %s says nothing of speculation:\n%s", s.Machine, out)
+		}
+		local += s.Speculation.LocalCommits
+		for _, sh := range s.Shards {
+			if sh.Snapshots != nil && sh.Snapshots.Serves && sh.Snapshots.Ceiling != nil {
+				served++
+			}
+		}
+	}
+	if local != 3 || served < 3 {
+		t.Errorf("%d local commits, want 3, and %d servers that have served snapshots:\n%s", local, served, out)
 	}
 }

@@ -212,7 +212,7 @@ func (x ChangeRequest_Step) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ChangeRequest_Step.Descriptor instead.
 func (ChangeRequest_Step) EnumDescriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{35, 0}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{38, 0}
 }
 
 // Version is which of the values that a key has had is meant, and the name of the
@@ -1848,7 +1848,9 @@ type Decision struct {
 	HeldNs uint64 `protobuf:"varint,6,opt,name=held_ns,json=heldNs,proto3" json:"held_ns,omitempty"`
 	// Of an aborted transaction: keys that it has read and that hold something else, as
 	// far as is known.
-	Current       []*Current `protobuf:"bytes,5,rep,name=current,proto3" json:"current,omitempty"`
+	Current []*Current `protobuf:"bytes,5,rep,name=current,proto3" json:"current,omitempty"`
+	// Of one that has read a snapshot: how it came to its end. Absent: that is not told.
+	Course        *Course `protobuf:"bytes,7,opt,name=course,proto3" json:"course,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1925,6 +1927,111 @@ func (x *Decision) GetCurrent() []*Current {
 	return nil
 }
 
+func (x *Decision) GetCourse() *Course {
+	if x != nil {
+		return x.Course
+	}
+	return nil
+}
+
+// Course is how a transaction that reads a snapshot came to its end, as its coordinator tells
+// it. Times are nanoseconds since the commit was asked for.
+type Course struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Snapshot uint64                 `protobuf:"varint,1,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
+	// What it has read that was not final.
+	Built []*Course_Built `protobuf:"bytes,2,rep,name=built,proto3" json:"built,omitempty"`
+	// The timestamp of its local commit, and when that was; 0: there was none.
+	Local   uint64 `protobuf:"varint,3,opt,name=local,proto3" json:"local,omitempty"`
+	LocalNs uint64 `protobuf:"varint,4,opt,name=local_ns,json=localNs,proto3" json:"local_ns,omitempty"`
+	// The servers that have certified it, the first one first.
+	Words []*Course_Word `protobuf:"bytes,5,rep,name=words,proto3" json:"words,omitempty"`
+	// What it depended on that was final last, and when that was; absent: nothing.
+	LastOn        *Version `protobuf:"bytes,6,opt,name=last_on,json=lastOn,proto3" json:"last_on,omitempty"`
+	LastOnNs      uint64   `protobuf:"varint,7,opt,name=last_on_ns,json=lastOnNs,proto3" json:"last_on_ns,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Course) Reset() {
+	*x = Course{}
+	mi := &file_foresay_store_v1_store_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Course) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Course) ProtoMessage() {}
+
+func (x *Course) ProtoReflect() protoreflect.Message {
+	mi := &file_foresay_store_v1_store_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Course.ProtoReflect.Descriptor instead.
+func (*Course) Descriptor() ([]byte, []int) {
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *Course) GetSnapshot() uint64 {
+	if x != nil {
+		return x.Snapshot
+	}
+	return 0
+}
+
+func (x *Course) GetBuilt() []*Course_Built {
+	if x != nil {
+		return x.Built
+	}
+	return nil
+}
+
+func (x *Course) GetLocal() uint64 {
+	if x != nil {
+		return x.Local
+	}
+	return 0
+}
+
+func (x *Course) GetLocalNs() uint64 {
+	if x != nil {
+		return x.LocalNs
+	}
+	return 0
+}
+
+func (x *Course) GetWords() []*Course_Word {
+	if x != nil {
+		return x.Words
+	}
+	return nil
+}
+
+func (x *Course) GetLastOn() *Version {
+	if x != nil {
+		return x.LastOn
+	}
+	return nil
+}
+
+func (x *Course) GetLastOnNs() uint64 {
+	if x != nil {
+		return x.LastOnNs
+	}
+	return 0
+}
+
 // HandOverRequest says who is to lead a shard.
 type HandOverRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1938,7 +2045,7 @@ type HandOverRequest struct {
 
 func (x *HandOverRequest) Reset() {
 	*x = HandOverRequest{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[22]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1950,7 +2057,7 @@ func (x *HandOverRequest) String() string {
 func (*HandOverRequest) ProtoMessage() {}
 
 func (x *HandOverRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[22]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1963,7 +2070,7 @@ func (x *HandOverRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HandOverRequest.ProtoReflect.Descriptor instead.
 func (*HandOverRequest) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{22}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *HandOverRequest) GetShard() uint32 {
@@ -2000,7 +2107,7 @@ type HandOverResponse struct {
 
 func (x *HandOverResponse) Reset() {
 	*x = HandOverResponse{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[23]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2012,7 +2119,7 @@ func (x *HandOverResponse) String() string {
 func (*HandOverResponse) ProtoMessage() {}
 
 func (x *HandOverResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[23]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2025,7 +2132,7 @@ func (x *HandOverResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HandOverResponse.ProtoReflect.Descriptor instead.
 func (*HandOverResponse) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{23}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *HandOverResponse) GetLeads() bool {
@@ -2051,7 +2158,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[24]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2063,7 +2170,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[24]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2076,7 +2183,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{24}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{25}
 }
 
 // StatusResponse tells it.
@@ -2092,14 +2199,17 @@ type StatusResponse struct {
 	// What the machine waits for before its shards begin. Empty: they have begun.
 	Awaits string `protobuf:"bytes,7,opt,name=awaits,proto3" json:"awaits,omitempty"`
 	// What time it is by the machine's clock, in nanoseconds since 1970.
-	Time          uint64 `protobuf:"varint,8,opt,name=time,proto3" json:"time,omitempty"`
+	Time uint64 `protobuf:"varint,8,opt,name=time,proto3" json:"time,omitempty"`
+	// Of protocols whose transactions build on each other: what the machine's coordinator has seen
+	// of these.
+	Speculation   *SpeculationStatus `protobuf:"bytes,9,opt,name=speculation,proto3" json:"speculation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[25]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2111,7 +2221,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[25]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2124,7 +2234,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{25}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *StatusResponse) GetMachine() string {
@@ -2183,6 +2293,155 @@ func (x *StatusResponse) GetTime() uint64 {
 	return 0
 }
 
+func (x *StatusResponse) GetSpeculation() *SpeculationStatus {
+	if x != nil {
+		return x.Speculation
+	}
+	return nil
+}
+
+// SpeculationStatus is what a coordinator has seen, since it started, of transactions that build
+// on each other.
+type SpeculationStatus struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How many were committed locally, how many of these were aborted later, and how many
+	// transactions are committed for good, those that only read included.
+	Locals        uint64 `protobuf:"varint,1,opt,name=locals,proto3" json:"locals,omitempty"`
+	Misspeculated uint64 `protobuf:"varint,2,opt,name=misspeculated,proto3" json:"misspeculated,omitempty"`
+	Finals        uint64 `protobuf:"varint,3,opt,name=finals,proto3" json:"finals,omitempty"`
+	// How many have read what was not final, or were certified on top of it.
+	Builders uint64 `protobuf:"varint,4,opt,name=builders,proto3" json:"builders,omitempty"`
+	// Those that were aborted, by cause, and those that were committed locally, by on how many
+	// others that were not final they depended then.
+	Aborted  []*SpeculationStatus_Aborted `protobuf:"bytes,5,rep,name=aborted,proto3" json:"aborted,omitempty"`
+	Chains   []*SpeculationStatus_Chains  `protobuf:"bytes,6,rep,name=chains,proto3" json:"chains,omitempty"`
+	ChainSum uint64                       `protobuf:"varint,7,opt,name=chain_sum,json=chainSum,proto3" json:"chain_sum,omitempty"`
+	Longest  uint64                       `protobuf:"varint,8,opt,name=longest,proto3" json:"longest,omitempty"`
+	// How many are committed locally at present and not final; how many wait for what they have
+	// read, as their snapshot may have two that conflict; and which of these has waited the longest,
+	// for how many nanoseconds.
+	Unfinal       uint64   `protobuf:"varint,9,opt,name=unfinal,proto3" json:"unfinal,omitempty"`
+	Blocked       uint64   `protobuf:"varint,10,opt,name=blocked,proto3" json:"blocked,omitempty"`
+	OldestBlocked *Version `protobuf:"bytes,11,opt,name=oldest_blocked,json=oldestBlocked,proto3" json:"oldest_blocked,omitempty"`
+	BlockedNs     uint64   `protobuf:"varint,12,opt,name=blocked_ns,json=blockedNs,proto3" json:"blocked_ns,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SpeculationStatus) Reset() {
+	*x = SpeculationStatus{}
+	mi := &file_foresay_store_v1_store_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SpeculationStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SpeculationStatus) ProtoMessage() {}
+
+func (x *SpeculationStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_foresay_store_v1_store_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SpeculationStatus.ProtoReflect.Descriptor instead.
+func (*SpeculationStatus) Descriptor() ([]byte, []int) {
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *SpeculationStatus) GetLocals() uint64 {
+	if x != nil {
+		return x.Locals
+	}
+	return 0
+}
+
+func (x *SpeculationStatus) GetMisspeculated() uint64 {
+	if x != nil {
+		return x.Misspeculated
+	}
+	return 0
+}
+
+func (x *SpeculationStatus) GetFinals() uint64 {
+	if x != nil {
+		return x.Finals
+	}
+	return 0
+}
+
+func (x *SpeculationStatus) GetBuilders() uint64 {
+	if x != nil {
+		return x.Builders
+	}
+	return 0
+}
+
+func (x *SpeculationStatus) GetAborted() []*SpeculationStatus_Aborted {
+	if x != nil {
+		return x.Aborted
+	}
+	return nil
+}
+
+func (x *SpeculationStatus) GetChains() []*SpeculationStatus_Chains {
+	if x != nil {
+		return x.Chains
+	}
+	return nil
+}
+
+func (x *SpeculationStatus) GetChainSum() uint64 {
+	if x != nil {
+		return x.ChainSum
+	}
+	return 0
+}
+
+func (x *SpeculationStatus) GetLongest() uint64 {
+	if x != nil {
+		return x.Longest
+	}
+	return 0
+}
+
+func (x *SpeculationStatus) GetUnfinal() uint64 {
+	if x != nil {
+		return x.Unfinal
+	}
+	return 0
+}
+
+func (x *SpeculationStatus) GetBlocked() uint64 {
+	if x != nil {
+		return x.Blocked
+	}
+	return 0
+}
+
+func (x *SpeculationStatus) GetOldestBlocked() *Version {
+	if x != nil {
+		return x.OldestBlocked
+	}
+	return nil
+}
+
+func (x *SpeculationStatus) GetBlockedNs() uint64 {
+	if x != nil {
+		return x.BlockedNs
+	}
+	return 0
+}
+
 // PeerStatus is how a machine stands with another one.
 type PeerStatus struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
@@ -2199,7 +2458,7 @@ type PeerStatus struct {
 
 func (x *PeerStatus) Reset() {
 	*x = PeerStatus{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[26]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2211,7 +2470,7 @@ func (x *PeerStatus) String() string {
 func (*PeerStatus) ProtoMessage() {}
 
 func (x *PeerStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[26]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2224,7 +2483,7 @@ func (x *PeerStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeerStatus.ProtoReflect.Descriptor instead.
 func (*PeerStatus) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{26}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *PeerStatus) GetMachine() string {
@@ -2305,15 +2564,17 @@ type ShardStatus struct {
 	Order *OrderStatus `protobuf:"bytes,22,opt,name=order,proto3" json:"order,omitempty"`
 	// Of protocols whose shards are led: whether this server leads its shard's group,
 	// and the term that it is in; 0: it is in none.
-	Leads         bool   `protobuf:"varint,23,opt,name=leads,proto3" json:"leads,omitempty"`
-	Term          uint64 `protobuf:"varint,24,opt,name=term,proto3" json:"term,omitempty"`
+	Leads bool   `protobuf:"varint,23,opt,name=leads,proto3" json:"leads,omitempty"`
+	Term  uint64 `protobuf:"varint,24,opt,name=term,proto3" json:"term,omitempty"`
+	// Of protocols whose transactions read snapshots at servers: what this one goes by.
+	Snapshots     *SnapshotStatus `protobuf:"bytes,25,opt,name=snapshots,proto3" json:"snapshots,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ShardStatus) Reset() {
 	*x = ShardStatus{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[27]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2325,7 +2586,7 @@ func (x *ShardStatus) String() string {
 func (*ShardStatus) ProtoMessage() {}
 
 func (x *ShardStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[27]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2338,7 +2599,7 @@ func (x *ShardStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardStatus.ProtoReflect.Descriptor instead.
 func (*ShardStatus) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{27}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ShardStatus) GetShard() uint32 {
@@ -2509,6 +2770,85 @@ func (x *ShardStatus) GetTerm() uint64 {
 	return 0
 }
 
+func (x *ShardStatus) GetSnapshots() *SnapshotStatus {
+	if x != nil {
+		return x.Snapshots
+	}
+	return nil
+}
+
+// SnapshotStatus is what a server goes by that serves snapshots.
+type SnapshotStatus struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// It serves them, as far as it knows: none above the ceiling and none below the horizon, in
+	// nanoseconds since 1970; 0: not known yet.
+	Serves  bool   `protobuf:"varint,1,opt,name=serves,proto3" json:"serves,omitempty"`
+	Ceiling uint64 `protobuf:"varint,2,opt,name=ceiling,proto3" json:"ceiling,omitempty"`
+	Horizon uint64 `protobuf:"varint,3,opt,name=horizon,proto3" json:"horizon,omitempty"`
+	// The sites whose servers of the shard serve none.
+	Silent        []string `protobuf:"bytes,4,rep,name=silent,proto3" json:"silent,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SnapshotStatus) Reset() {
+	*x = SnapshotStatus{}
+	mi := &file_foresay_store_v1_store_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SnapshotStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SnapshotStatus) ProtoMessage() {}
+
+func (x *SnapshotStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_foresay_store_v1_store_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SnapshotStatus.ProtoReflect.Descriptor instead.
+func (*SnapshotStatus) Descriptor() ([]byte, []int) {
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *SnapshotStatus) GetServes() bool {
+	if x != nil {
+		return x.Serves
+	}
+	return false
+}
+
+func (x *SnapshotStatus) GetCeiling() uint64 {
+	if x != nil {
+		return x.Ceiling
+	}
+	return 0
+}
+
+func (x *SnapshotStatus) GetHorizon() uint64 {
+	if x != nil {
+		return x.Horizon
+	}
+	return 0
+}
+
+func (x *SnapshotStatus) GetSilent() []string {
+	if x != nil {
+		return x.Silent
+	}
+	return nil
+}
+
 // MoveStatus is how far the move of a shard's copy is, as one of its servers knows it.
 type MoveStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2529,7 +2869,7 @@ type MoveStatus struct {
 
 func (x *MoveStatus) Reset() {
 	*x = MoveStatus{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[28]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2541,7 +2881,7 @@ func (x *MoveStatus) String() string {
 func (*MoveStatus) ProtoMessage() {}
 
 func (x *MoveStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[28]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2554,7 +2894,7 @@ func (x *MoveStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveStatus.ProtoReflect.Descriptor instead.
 func (*MoveStatus) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{28}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *MoveStatus) GetJoins() bool {
@@ -2625,7 +2965,7 @@ type OrderStatus struct {
 
 func (x *OrderStatus) Reset() {
 	*x = OrderStatus{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[29]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2637,7 +2977,7 @@ func (x *OrderStatus) String() string {
 func (*OrderStatus) ProtoMessage() {}
 
 func (x *OrderStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[29]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2650,7 +2990,7 @@ func (x *OrderStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderStatus.ProtoReflect.Descriptor instead.
 func (*OrderStatus) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{29}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *OrderStatus) GetHolding() uint64 {
@@ -2710,7 +3050,7 @@ type ClockStatus struct {
 
 func (x *ClockStatus) Reset() {
 	*x = ClockStatus{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[30]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2722,7 +3062,7 @@ func (x *ClockStatus) String() string {
 func (*ClockStatus) ProtoMessage() {}
 
 func (x *ClockStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[30]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2735,7 +3075,7 @@ func (x *ClockStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClockStatus.ProtoReflect.Descriptor instead.
 func (*ClockStatus) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{30}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ClockStatus) GetLeads() bool {
@@ -2803,7 +3143,7 @@ type PageRequest struct {
 
 func (x *PageRequest) Reset() {
 	*x = PageRequest{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[31]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2815,7 +3155,7 @@ func (x *PageRequest) String() string {
 func (*PageRequest) ProtoMessage() {}
 
 func (x *PageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[31]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2828,7 +3168,7 @@ func (x *PageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PageRequest.ProtoReflect.Descriptor instead.
 func (*PageRequest) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{31}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *PageRequest) GetShard() uint32 {
@@ -2877,7 +3217,7 @@ type PageResponse struct {
 
 func (x *PageResponse) Reset() {
 	*x = PageResponse{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[32]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2889,7 +3229,7 @@ func (x *PageResponse) String() string {
 func (*PageResponse) ProtoMessage() {}
 
 func (x *PageResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[32]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2902,7 +3242,7 @@ func (x *PageResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PageResponse.ProtoReflect.Descriptor instead.
 func (*PageResponse) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{32}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *PageResponse) GetAt() uint64 {
@@ -2952,7 +3292,7 @@ type Item struct {
 
 func (x *Item) Reset() {
 	*x = Item{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[33]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2964,7 +3304,7 @@ func (x *Item) String() string {
 func (*Item) ProtoMessage() {}
 
 func (x *Item) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[33]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2977,7 +3317,7 @@ func (x *Item) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Item.ProtoReflect.Descriptor instead.
 func (*Item) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{33}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Item) GetKey() []byte {
@@ -3012,7 +3352,7 @@ type Ballot struct {
 
 func (x *Ballot) Reset() {
 	*x = Ballot{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[34]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3024,7 +3364,7 @@ func (x *Ballot) String() string {
 func (*Ballot) ProtoMessage() {}
 
 func (x *Ballot) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[34]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3037,7 +3377,7 @@ func (x *Ballot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ballot.ProtoReflect.Descriptor instead.
 func (*Ballot) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{34}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Ballot) GetRound() uint64 {
@@ -3069,7 +3409,7 @@ type ChangeRequest struct {
 
 func (x *ChangeRequest) Reset() {
 	*x = ChangeRequest{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[35]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3081,7 +3421,7 @@ func (x *ChangeRequest) String() string {
 func (*ChangeRequest) ProtoMessage() {}
 
 func (x *ChangeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[35]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3094,7 +3434,7 @@ func (x *ChangeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeRequest.ProtoReflect.Descriptor instead.
 func (*ChangeRequest) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{35}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ChangeRequest) GetStep() ChangeRequest_Step {
@@ -3147,7 +3487,7 @@ type ChangeResponse struct {
 
 func (x *ChangeResponse) Reset() {
 	*x = ChangeResponse{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[36]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3159,7 +3499,7 @@ func (x *ChangeResponse) String() string {
 func (*ChangeResponse) ProtoMessage() {}
 
 func (x *ChangeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[36]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3172,7 +3512,7 @@ func (x *ChangeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeResponse.ProtoReflect.Descriptor instead.
 func (*ChangeResponse) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{36}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ChangeResponse) GetEpoch() uint64 {
@@ -3227,6 +3567,225 @@ func (x *ChangeResponse) GetRetired() bool {
 func (x *ChangeResponse) GetUnsettled() uint64 {
 	if x != nil {
 		return x.Unsettled
+	}
+	return 0
+}
+
+type Course_Built struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Key           []byte                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	By            *Version               `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Course_Built) Reset() {
+	*x = Course_Built{}
+	mi := &file_foresay_store_v1_store_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Course_Built) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Course_Built) ProtoMessage() {}
+
+func (x *Course_Built) ProtoReflect() protoreflect.Message {
+	mi := &file_foresay_store_v1_store_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Course_Built.ProtoReflect.Descriptor instead.
+func (*Course_Built) Descriptor() ([]byte, []int) {
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{22, 0}
+}
+
+func (x *Course_Built) GetKey() []byte {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+func (x *Course_Built) GetBy() *Version {
+	if x != nil {
+		return x.By
+	}
+	return nil
+}
+
+type Course_Word struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Shard uint32                 `protobuf:"varint,1,opt,name=shard,proto3" json:"shard,omitempty"`
+	// Its place in the store's file.
+	Site          uint32 `protobuf:"varint,2,opt,name=site,proto3" json:"site,omitempty"`
+	AtNs          uint64 `protobuf:"varint,3,opt,name=at_ns,json=atNs,proto3" json:"at_ns,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Course_Word) Reset() {
+	*x = Course_Word{}
+	mi := &file_foresay_store_v1_store_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Course_Word) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Course_Word) ProtoMessage() {}
+
+func (x *Course_Word) ProtoReflect() protoreflect.Message {
+	mi := &file_foresay_store_v1_store_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Course_Word.ProtoReflect.Descriptor instead.
+func (*Course_Word) Descriptor() ([]byte, []int) {
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{22, 1}
+}
+
+func (x *Course_Word) GetShard() uint32 {
+	if x != nil {
+		return x.Shard
+	}
+	return 0
+}
+
+func (x *Course_Word) GetSite() uint32 {
+	if x != nil {
+		return x.Site
+	}
+	return 0
+}
+
+func (x *Course_Word) GetAtNs() uint64 {
+	if x != nil {
+		return x.AtNs
+	}
+	return 0
+}
+
+type SpeculationStatus_Aborted struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Cause         string                 `protobuf:"bytes,1,opt,name=cause,proto3" json:"cause,omitempty"`
+	Transactions  uint64                 `protobuf:"varint,2,opt,name=transactions,proto3" json:"transactions,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SpeculationStatus_Aborted) Reset() {
+	*x = SpeculationStatus_Aborted{}
+	mi := &file_foresay_store_v1_store_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SpeculationStatus_Aborted) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SpeculationStatus_Aborted) ProtoMessage() {}
+
+func (x *SpeculationStatus_Aborted) ProtoReflect() protoreflect.Message {
+	mi := &file_foresay_store_v1_store_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SpeculationStatus_Aborted.ProtoReflect.Descriptor instead.
+func (*SpeculationStatus_Aborted) Descriptor() ([]byte, []int) {
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{27, 0}
+}
+
+func (x *SpeculationStatus_Aborted) GetCause() string {
+	if x != nil {
+		return x.Cause
+	}
+	return ""
+}
+
+func (x *SpeculationStatus_Aborted) GetTransactions() uint64 {
+	if x != nil {
+		return x.Transactions
+	}
+	return 0
+}
+
+// Chains counts those that depended on at most so many, and on more than the chains before say;
+// absent: on any number.
+type SpeculationStatus_Chains struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	AtMost        *uint64                `protobuf:"varint,1,opt,name=at_most,json=atMost,proto3,oneof" json:"at_most,omitempty"`
+	Transactions  uint64                 `protobuf:"varint,2,opt,name=transactions,proto3" json:"transactions,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SpeculationStatus_Chains) Reset() {
+	*x = SpeculationStatus_Chains{}
+	mi := &file_foresay_store_v1_store_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SpeculationStatus_Chains) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SpeculationStatus_Chains) ProtoMessage() {}
+
+func (x *SpeculationStatus_Chains) ProtoReflect() protoreflect.Message {
+	mi := &file_foresay_store_v1_store_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SpeculationStatus_Chains.ProtoReflect.Descriptor instead.
+func (*SpeculationStatus_Chains) Descriptor() ([]byte, []int) {
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{27, 1}
+}
+
+func (x *SpeculationStatus_Chains) GetAtMost() uint64 {
+	if x != nil && x.AtMost != nil {
+		return *x.AtMost
+	}
+	return 0
+}
+
+func (x *SpeculationStatus_Chains) GetTransactions() uint64 {
+	if x != nil {
+		return x.Transactions
 	}
 	return 0
 }
@@ -3345,18 +3904,35 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\x06locked\x18\x02 \x01(\bR\x06locked\x123\n" +
 	"\aversion\x18\x03 \x01(\v2\x19.foresay.store.v1.VersionR\aversion\x12\x18\n" +
 	"\apresent\x18\x04 \x01(\bR\apresent\x12\x14\n" +
-	"\x05value\x18\x05 \x01(\fR\x05value\"\xe1\x02\n" +
+	"\x05value\x18\x05 \x01(\fR\x05value\"\x93\x03\n" +
 	"\bDecision\x12<\n" +
 	"\averdict\x18\x01 \x01(\x0e2\".foresay.store.v1.Decision.VerdictR\averdict\x120\n" +
 	"\x06reason\x18\x02 \x01(\x0e2\x18.foresay.store.v1.ReasonR\x06reason\x123\n" +
 	"\aversion\x18\x03 \x01(\v2\x19.foresay.store.v1.VersionR\aversion\x12\x12\n" +
 	"\x04fast\x18\x04 \x01(\bR\x04fast\x12\x17\n" +
 	"\aheld_ns\x18\x06 \x01(\x04R\x06heldNs\x123\n" +
-	"\acurrent\x18\x05 \x03(\v2\x19.foresay.store.v1.CurrentR\acurrent\"N\n" +
+	"\acurrent\x18\x05 \x03(\v2\x19.foresay.store.v1.CurrentR\acurrent\x120\n" +
+	"\x06course\x18\a \x01(\v2\x18.foresay.store.v1.CourseR\x06course\"N\n" +
 	"\aVerdict\x12\x17\n" +
 	"\x13VERDICT_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11VERDICT_COMMITTED\x10\x01\x12\x13\n" +
-	"\x0fVERDICT_ABORTED\x10\x02\"Q\n" +
+	"\x0fVERDICT_ABORTED\x10\x02\"\x9f\x03\n" +
+	"\x06Course\x12\x1a\n" +
+	"\bsnapshot\x18\x01 \x01(\x04R\bsnapshot\x124\n" +
+	"\x05built\x18\x02 \x03(\v2\x1e.foresay.store.v1.Course.BuiltR\x05built\x12\x14\n" +
+	"\x05local\x18\x03 \x01(\x04R\x05local\x12\x19\n" +
+	"\blocal_ns\x18\x04 \x01(\x04R\alocalNs\x123\n" +
+	"\x05words\x18\x05 \x03(\v2\x1d.foresay.store.v1.Course.WordR\x05words\x122\n" +
+	"\alast_on\x18\x06 \x01(\v2\x19.foresay.store.v1.VersionR\x06lastOn\x12\x1c\n" +
+	"\n" +
+	"last_on_ns\x18\a \x01(\x04R\blastOnNs\x1aD\n" +
+	"\x05Built\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\fR\x03key\x12)\n" +
+	"\x02by\x18\x02 \x01(\v2\x19.foresay.store.v1.VersionR\x02by\x1aE\n" +
+	"\x04Word\x12\x14\n" +
+	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x12\n" +
+	"\x04site\x18\x02 \x01(\rR\x04site\x12\x13\n" +
+	"\x05at_ns\x18\x03 \x01(\x04R\x04atNs\"Q\n" +
 	"\x0fHandOverRequest\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x12\n" +
 	"\x04site\x18\x02 \x01(\tR\x04site\x12\x14\n" +
@@ -3364,7 +3940,7 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\x10HandOverResponse\x12\x14\n" +
 	"\x05leads\x18\x01 \x01(\bR\x05leads\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"\x0f\n" +
-	"\rStatusRequest\"\x92\x02\n" +
+	"\rStatusRequest\"\xd9\x02\n" +
 	"\x0eStatusResponse\x12\x18\n" +
 	"\amachine\x18\x01 \x01(\tR\amachine\x12\x12\n" +
 	"\x04site\x18\x02 \x01(\tR\x04site\x12\x14\n" +
@@ -3373,14 +3949,38 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\x06shards\x18\x05 \x03(\v2\x1d.foresay.store.v1.ShardStatusR\x06shards\x122\n" +
 	"\x05peers\x18\x06 \x03(\v2\x1c.foresay.store.v1.PeerStatusR\x05peers\x12\x16\n" +
 	"\x06awaits\x18\a \x01(\tR\x06awaits\x12\x12\n" +
-	"\x04time\x18\b \x01(\x04R\x04time\"\x88\x01\n" +
+	"\x04time\x18\b \x01(\x04R\x04time\x12E\n" +
+	"\vspeculation\x18\t \x01(\v2#.foresay.store.v1.SpeculationStatusR\vspeculation\"\xf9\x04\n" +
+	"\x11SpeculationStatus\x12\x16\n" +
+	"\x06locals\x18\x01 \x01(\x04R\x06locals\x12$\n" +
+	"\rmisspeculated\x18\x02 \x01(\x04R\rmisspeculated\x12\x16\n" +
+	"\x06finals\x18\x03 \x01(\x04R\x06finals\x12\x1a\n" +
+	"\bbuilders\x18\x04 \x01(\x04R\bbuilders\x12E\n" +
+	"\aaborted\x18\x05 \x03(\v2+.foresay.store.v1.SpeculationStatus.AbortedR\aaborted\x12B\n" +
+	"\x06chains\x18\x06 \x03(\v2*.foresay.store.v1.SpeculationStatus.ChainsR\x06chains\x12\x1b\n" +
+	"\tchain_sum\x18\a \x01(\x04R\bchainSum\x12\x18\n" +
+	"\alongest\x18\b \x01(\x04R\alongest\x12\x18\n" +
+	"\aunfinal\x18\t \x01(\x04R\aunfinal\x12\x18\n" +
+	"\ablocked\x18\n" +
+	" \x01(\x04R\ablocked\x12@\n" +
+	"\x0eoldest_blocked\x18\v \x01(\v2\x19.foresay.store.v1.VersionR\roldestBlocked\x12\x1d\n" +
+	"\n" +
+	"blocked_ns\x18\f \x01(\x04R\tblockedNs\x1aC\n" +
+	"\aAborted\x12\x14\n" +
+	"\x05cause\x18\x01 \x01(\tR\x05cause\x12\"\n" +
+	"\ftransactions\x18\x02 \x01(\x04R\ftransactions\x1aV\n" +
+	"\x06Chains\x12\x1c\n" +
+	"\aat_most\x18\x01 \x01(\x04H\x00R\x06atMost\x88\x01\x01\x12\"\n" +
+	"\ftransactions\x18\x02 \x01(\x04R\ftransactionsB\n" +
+	"\n" +
+	"\b_at_most\"\x88\x01\n" +
 	"\n" +
 	"PeerStatus\x12\x18\n" +
 	"\amachine\x18\x01 \x01(\tR\amachine\x12\x12\n" +
 	"\x04site\x18\x02 \x01(\tR\x04site\x12\x1c\n" +
 	"\treachable\x18\x03 \x01(\bR\treachable\x12\x14\n" +
 	"\x05error\x18\x04 \x01(\tR\x05error\x12\x18\n" +
-	"\arefused\x18\x05 \x01(\bR\arefused\"\xee\x06\n" +
+	"\arefused\x18\x05 \x01(\bR\arefused\"\xae\a\n" +
 	"\vShardStatus\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x1a\n" +
 	"\badmitted\x18\x02 \x01(\bR\badmitted\x12\x18\n" +
@@ -3406,7 +4006,13 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\x04move\x18\x15 \x01(\v2\x1c.foresay.store.v1.MoveStatusR\x04move\x123\n" +
 	"\x05order\x18\x16 \x01(\v2\x1d.foresay.store.v1.OrderStatusR\x05order\x12\x14\n" +
 	"\x05leads\x18\x17 \x01(\bR\x05leads\x12\x12\n" +
-	"\x04term\x18\x18 \x01(\x04R\x04term\"\xb1\x01\n" +
+	"\x04term\x18\x18 \x01(\x04R\x04term\x12>\n" +
+	"\tsnapshots\x18\x19 \x01(\v2 .foresay.store.v1.SnapshotStatusR\tsnapshots\"t\n" +
+	"\x0eSnapshotStatus\x12\x16\n" +
+	"\x06serves\x18\x01 \x01(\bR\x06serves\x12\x18\n" +
+	"\aceiling\x18\x02 \x01(\x04R\aceiling\x12\x18\n" +
+	"\ahorizon\x18\x03 \x01(\x04R\ahorizon\x12\x16\n" +
+	"\x06silent\x18\x04 \x03(\tR\x06silent\"\xb1\x01\n" +
 	"\n" +
 	"MoveStatus\x12\x14\n" +
 	"\x05joins\x18\x01 \x01(\bR\x05joins\x12\x12\n" +
@@ -3507,48 +4113,55 @@ func file_foresay_store_v1_store_proto_rawDescGZIP() []byte {
 }
 
 var file_foresay_store_v1_store_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_foresay_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
+var file_foresay_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
 var file_foresay_store_v1_store_proto_goTypes = []any{
-	(Reason)(0),              // 0: foresay.store.v1.Reason
-	(Decision_Verdict)(0),    // 1: foresay.store.v1.Decision.Verdict
-	(ChangeRequest_Step)(0),  // 2: foresay.store.v1.ChangeRequest.Step
-	(*Version)(nil),          // 3: foresay.store.v1.Version
-	(*Priority)(nil),         // 4: foresay.store.v1.Priority
-	(*ReadRequest)(nil),      // 5: foresay.store.v1.ReadRequest
-	(*ReadResponse)(nil),     // 6: foresay.store.v1.ReadResponse
-	(*Read)(nil),             // 7: foresay.store.v1.Read
-	(*Write)(nil),            // 8: foresay.store.v1.Write
-	(*CommitRequest)(nil),    // 9: foresay.store.v1.CommitRequest
-	(*CommitResponse)(nil),   // 10: foresay.store.v1.CommitResponse
-	(*LocalCommit)(nil),      // 11: foresay.store.v1.LocalCommit
-	(*DeclareRequest)(nil),   // 12: foresay.store.v1.DeclareRequest
-	(*DeclareResponse)(nil),  // 13: foresay.store.v1.DeclareResponse
-	(*Held)(nil),             // 14: foresay.store.v1.Held
-	(*AbandonRequest)(nil),   // 15: foresay.store.v1.AbandonRequest
-	(*AbandonResponse)(nil),  // 16: foresay.store.v1.AbandonResponse
-	(*CallBatch)(nil),        // 17: foresay.store.v1.CallBatch
-	(*Call)(nil),             // 18: foresay.store.v1.Call
-	(*AnswerBatch)(nil),      // 19: foresay.store.v1.AnswerBatch
-	(*Answer)(nil),           // 20: foresay.store.v1.Answer
-	(*Failure)(nil),          // 21: foresay.store.v1.Failure
-	(*Vote)(nil),             // 22: foresay.store.v1.Vote
-	(*Current)(nil),          // 23: foresay.store.v1.Current
-	(*Decision)(nil),         // 24: foresay.store.v1.Decision
-	(*HandOverRequest)(nil),  // 25: foresay.store.v1.HandOverRequest
-	(*HandOverResponse)(nil), // 26: foresay.store.v1.HandOverResponse
-	(*StatusRequest)(nil),    // 27: foresay.store.v1.StatusRequest
-	(*StatusResponse)(nil),   // 28: foresay.store.v1.StatusResponse
-	(*PeerStatus)(nil),       // 29: foresay.store.v1.PeerStatus
-	(*ShardStatus)(nil),      // 30: foresay.store.v1.ShardStatus
-	(*MoveStatus)(nil),       // 31: foresay.store.v1.MoveStatus
-	(*OrderStatus)(nil),      // 32: foresay.store.v1.OrderStatus
-	(*ClockStatus)(nil),      // 33: foresay.store.v1.ClockStatus
-	(*PageRequest)(nil),      // 34: foresay.store.v1.PageRequest
-	(*PageResponse)(nil),     // 35: foresay.store.v1.PageResponse
-	(*Item)(nil),             // 36: foresay.store.v1.Item
-	(*Ballot)(nil),           // 37: foresay.store.v1.Ballot
-	(*ChangeRequest)(nil),    // 38: foresay.store.v1.ChangeRequest
-	(*ChangeResponse)(nil),   // 39: foresay.store.v1.ChangeResponse
+	(Reason)(0),                       // 0: foresay.store.v1.Reason
+	(Decision_Verdict)(0),             // 1: foresay.store.v1.Decision.Verdict
+	(ChangeRequest_Step)(0),           // 2: foresay.store.v1.ChangeRequest.Step
+	(*Version)(nil),                   // 3: foresay.store.v1.Version
+	(*Priority)(nil),                  // 4: foresay.store.v1.Priority
+	(*ReadRequest)(nil),               // 5: foresay.store.v1.ReadRequest
+	(*ReadResponse)(nil),              // 6: foresay.store.v1.ReadResponse
+	(*Read)(nil),                      // 7: foresay.store.v1.Read
+	(*Write)(nil),                     // 8: foresay.store.v1.Write
+	(*CommitRequest)(nil),             // 9: foresay.store.v1.CommitRequest
+	(*CommitResponse)(nil),            // 10: foresay.store.v1.CommitResponse
+	(*LocalCommit)(nil),               // 11: foresay.store.v1.LocalCommit
+	(*DeclareRequest)(nil),            // 12: foresay.store.v1.DeclareRequest
+	(*DeclareResponse)(nil),           // 13: foresay.store.v1.DeclareResponse
+	(*Held)(nil),                      // 14: foresay.store.v1.Held
+	(*AbandonRequest)(nil),            // 15: foresay.store.v1.AbandonRequest
+	(*AbandonResponse)(nil),           // 16: foresay.store.v1.AbandonResponse
+	(*CallBatch)(nil),                 // 17: foresay.store.v1.CallBatch
+	(*Call)(nil),                      // 18: foresay.store.v1.Call
+	(*AnswerBatch)(nil),               // 19: foresay.store.v1.AnswerBatch
+	(*Answer)(nil),                    // 20: foresay.store.v1.Answer
+	(*Failure)(nil),                   // 21: foresay.store.v1.Failure
+	(*Vote)(nil),                      // 22: foresay.store.v1.Vote
+	(*Current)(nil),                   // 23: foresay.store.v1.Current
+	(*Decision)(nil),                  // 24: foresay.store.v1.Decision
+	(*Course)(nil),                    // 25: foresay.store.v1.Course
+	(*HandOverRequest)(nil),           // 26: foresay.store.v1.HandOverRequest
+	(*HandOverResponse)(nil),          // 27: foresay.store.v1.HandOverResponse
+	(*StatusRequest)(nil),             // 28: foresay.store.v1.StatusRequest
+	(*StatusResponse)(nil),            // 29: foresay.store.v1.StatusResponse
+	(*SpeculationStatus)(nil),         // 30: foresay.store.v1.SpeculationStatus
+	(*PeerStatus)(nil),                // 31: foresay.store.v1.PeerStatus
+	(*ShardStatus)(nil),               // 32: foresay.store.v1.ShardStatus
+	(*SnapshotStatus)(nil),            // 33: foresay.store.v1.SnapshotStatus
+	(*MoveStatus)(nil),                // 34: foresay.store.v1.MoveStatus
+	(*OrderStatus)(nil),               // 35: foresay.store.v1.OrderStatus
+	(*ClockStatus)(nil),               // 36: foresay.store.v1.ClockStatus
+	(*PageRequest)(nil),               // 37: foresay.store.v1.PageRequest
+	(*PageResponse)(nil),              // 38: foresay.store.v1.PageResponse
+	(*Item)(nil),                      // 39: foresay.store.v1.Item
+	(*Ballot)(nil),                    // 40: foresay.store.v1.Ballot
+	(*ChangeRequest)(nil),             // 41: foresay.store.v1.ChangeRequest
+	(*ChangeResponse)(nil),            // 42: foresay.store.v1.ChangeResponse
+	(*Course_Built)(nil),              // 43: foresay.store.v1.Course.Built
+	(*Course_Word)(nil),               // 44: foresay.store.v1.Course.Word
+	(*SpeculationStatus_Aborted)(nil), // 45: foresay.store.v1.SpeculationStatus.Aborted
+	(*SpeculationStatus_Chains)(nil),  // 46: foresay.store.v1.SpeculationStatus.Chains
 }
 var file_foresay_store_v1_store_proto_depIdxs = []int32{
 	4,  // 0: foresay.store.v1.ReadRequest.priority:type_name -> foresay.store.v1.Priority
@@ -3585,43 +4198,53 @@ var file_foresay_store_v1_store_proto_depIdxs = []int32{
 	0,  // 31: foresay.store.v1.Decision.reason:type_name -> foresay.store.v1.Reason
 	3,  // 32: foresay.store.v1.Decision.version:type_name -> foresay.store.v1.Version
 	23, // 33: foresay.store.v1.Decision.current:type_name -> foresay.store.v1.Current
-	30, // 34: foresay.store.v1.StatusResponse.shards:type_name -> foresay.store.v1.ShardStatus
-	29, // 35: foresay.store.v1.StatusResponse.peers:type_name -> foresay.store.v1.PeerStatus
-	3,  // 36: foresay.store.v1.ShardStatus.oldest_undecided:type_name -> foresay.store.v1.Version
-	3,  // 37: foresay.store.v1.ShardStatus.blocked_transactions:type_name -> foresay.store.v1.Version
-	33, // 38: foresay.store.v1.ShardStatus.clock:type_name -> foresay.store.v1.ClockStatus
-	31, // 39: foresay.store.v1.ShardStatus.move:type_name -> foresay.store.v1.MoveStatus
-	32, // 40: foresay.store.v1.ShardStatus.order:type_name -> foresay.store.v1.OrderStatus
-	0,  // 41: foresay.store.v1.PageResponse.reason:type_name -> foresay.store.v1.Reason
-	36, // 42: foresay.store.v1.PageResponse.items:type_name -> foresay.store.v1.Item
-	3,  // 43: foresay.store.v1.Item.version:type_name -> foresay.store.v1.Version
-	2,  // 44: foresay.store.v1.ChangeRequest.step:type_name -> foresay.store.v1.ChangeRequest.Step
-	37, // 45: foresay.store.v1.ChangeRequest.ballot:type_name -> foresay.store.v1.Ballot
-	37, // 46: foresay.store.v1.ChangeResponse.promised:type_name -> foresay.store.v1.Ballot
-	37, // 47: foresay.store.v1.ChangeResponse.accepted:type_name -> foresay.store.v1.Ballot
-	5,  // 48: foresay.store.v1.Store.Read:input_type -> foresay.store.v1.ReadRequest
-	9,  // 49: foresay.store.v1.Store.Commit:input_type -> foresay.store.v1.CommitRequest
-	12, // 50: foresay.store.v1.Store.Declare:input_type -> foresay.store.v1.DeclareRequest
-	15, // 51: foresay.store.v1.Store.Abandon:input_type -> foresay.store.v1.AbandonRequest
-	17, // 52: foresay.store.v1.Store.Calls:input_type -> foresay.store.v1.CallBatch
-	27, // 53: foresay.store.v1.Store.Status:input_type -> foresay.store.v1.StatusRequest
-	34, // 54: foresay.store.v1.Store.Page:input_type -> foresay.store.v1.PageRequest
-	25, // 55: foresay.store.v1.Store.HandOver:input_type -> foresay.store.v1.HandOverRequest
-	38, // 56: foresay.store.v1.Store.Change:input_type -> foresay.store.v1.ChangeRequest
-	6,  // 57: foresay.store.v1.Store.Read:output_type -> foresay.store.v1.ReadResponse
-	10, // 58: foresay.store.v1.Store.Commit:output_type -> foresay.store.v1.CommitResponse
-	13, // 59: foresay.store.v1.Store.Declare:output_type -> foresay.store.v1.DeclareResponse
-	16, // 60: foresay.store.v1.Store.Abandon:output_type -> foresay.store.v1.AbandonResponse
-	19, // 61: foresay.store.v1.Store.Calls:output_type -> foresay.store.v1.AnswerBatch
-	28, // 62: foresay.store.v1.Store.Status:output_type -> foresay.store.v1.StatusResponse
-	35, // 63: foresay.store.v1.Store.Page:output_type -> foresay.store.v1.PageResponse
-	26, // 64: foresay.store.v1.Store.HandOver:output_type -> foresay.store.v1.HandOverResponse
-	39, // 65: foresay.store.v1.Store.Change:output_type -> foresay.store.v1.ChangeResponse
-	57, // [57:66] is the sub-list for method output_type
-	48, // [48:57] is the sub-list for method input_type
-	48, // [48:48] is the sub-list for extension type_name
-	48, // [48:48] is the sub-list for extension extendee
-	0,  // [0:48] is the sub-list for field type_name
+	25, // 34: foresay.store.v1.Decision.course:type_name -> foresay.store.v1.Course
+	43, // 35: foresay.store.v1.Course.built:type_name -> foresay.store.v1.Course.Built
+	44, // 36: foresay.store.v1.Course.words:type_name -> foresay.store.v1.Course.Word
+	3,  // 37: foresay.store.v1.Course.last_on:type_name -> foresay.store.v1.Version
+	32, // 38: foresay.store.v1.StatusResponse.shards:type_name -> foresay.store.v1.ShardStatus
+	31, // 39: foresay.store.v1.StatusResponse.peers:type_name -> foresay.store.v1.PeerStatus
+	30, // 40: foresay.store.v1.StatusResponse.speculation:type_name -> foresay.store.v1.SpeculationStatus
+	45, // 41: foresay.store.v1.SpeculationStatus.aborted:type_name -> foresay.store.v1.SpeculationStatus.Aborted
+	46, // 42: foresay.store.v1.SpeculationStatus.chains:type_name -> foresay.store.v1.SpeculationStatus.Chains
+	3,  // 43: foresay.store.v1.SpeculationStatus.oldest_blocked:type_name -> foresay.store.v1.Version
+	3,  // 44: foresay.store.v1.ShardStatus.oldest_undecided:type_name -> foresay.store.v1.Version
+	3,  // 45: foresay.store.v1.ShardStatus.blocked_transactions:type_name -> foresay.store.v1.Version
+	36, // 46: foresay.store.v1.ShardStatus.clock:type_name -> foresay.store.v1.ClockStatus
+	34, // 47: foresay.store.v1.ShardStatus.move:type_name -> foresay.store.v1.MoveStatus
+	35, // 48: foresay.store.v1.ShardStatus.order:type_name -> foresay.store.v1.OrderStatus
+	33, // 49: foresay.store.v1.ShardStatus.snapshots:type_name -> foresay.store.v1.SnapshotStatus
+	0,  // 50: foresay.store.v1.PageResponse.reason:type_name -> foresay.store.v1.Reason
+	39, // 51: foresay.store.v1.PageResponse.items:type_name -> foresay.store.v1.Item
+	3,  // 52: foresay.store.v1.Item.version:type_name -> foresay.store.v1.Version
+	2,  // 53: foresay.store.v1.ChangeRequest.step:type_name -> foresay.store.v1.ChangeRequest.Step
+	40, // 54: foresay.store.v1.ChangeRequest.ballot:type_name -> foresay.store.v1.Ballot
+	40, // 55: foresay.store.v1.ChangeResponse.promised:type_name -> foresay.store.v1.Ballot
+	40, // 56: foresay.store.v1.ChangeResponse.accepted:type_name -> foresay.store.v1.Ballot
+	3,  // 57: foresay.store.v1.Course.Built.by:type_name -> foresay.store.v1.Version
+	5,  // 58: foresay.store.v1.Store.Read:input_type -> foresay.store.v1.ReadRequest
+	9,  // 59: foresay.store.v1.Store.Commit:input_type -> foresay.store.v1.CommitRequest
+	12, // 60: foresay.store.v1.Store.Declare:input_type -> foresay.store.v1.DeclareRequest
+	15, // 61: foresay.store.v1.Store.Abandon:input_type -> foresay.store.v1.AbandonRequest
+	17, // 62: foresay.store.v1.Store.Calls:input_type -> foresay.store.v1.CallBatch
+	28, // 63: foresay.store.v1.Store.Status:input_type -> foresay.store.v1.StatusRequest
+	37, // 64: foresay.store.v1.Store.Page:input_type -> foresay.store.v1.PageRequest
+	26, // 65: foresay.store.v1.Store.HandOver:input_type -> foresay.store.v1.HandOverRequest
+	41, // 66: foresay.store.v1.Store.Change:input_type -> foresay.store.v1.ChangeRequest
+	6,  // 67: foresay.store.v1.Store.Read:output_type -> foresay.store.v1.ReadResponse
+	10, // 68: foresay.store.v1.Store.Commit:output_type -> foresay.store.v1.CommitResponse
+	13, // 69: foresay.store.v1.Store.Declare:output_type -> foresay.store.v1.DeclareResponse
+	16, // 70: foresay.store.v1.Store.Abandon:output_type -> foresay.store.v1.AbandonResponse
+	19, // 71: foresay.store.v1.Store.Calls:output_type -> foresay.store.v1.AnswerBatch
+	29, // 72: foresay.store.v1.Store.Status:output_type -> foresay.store.v1.StatusResponse
+	38, // 73: foresay.store.v1.Store.Page:output_type -> foresay.store.v1.PageResponse
+	27, // 74: foresay.store.v1.Store.HandOver:output_type -> foresay.store.v1.HandOverResponse
+	42, // 75: foresay.store.v1.Store.Change:output_type -> foresay.store.v1.ChangeResponse
+	67, // [67:76] is the sub-list for method output_type
+	58, // [58:67] is the sub-list for method input_type
+	58, // [58:58] is the sub-list for extension type_name
+	58, // [58:58] is the sub-list for extension extendee
+	0,  // [0:58] is the sub-list for field type_name
 }
 
 func init() { file_foresay_store_v1_store_proto_init() }
@@ -3647,13 +4270,14 @@ func file_foresay_store_v1_store_proto_init() {
 		(*Answer_Declare)(nil),
 		(*Answer_Abandon)(nil),
 	}
+	file_foresay_store_v1_store_proto_msgTypes[43].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_foresay_store_v1_store_proto_rawDesc), len(file_foresay_store_v1_store_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   37,
+			NumMessages:   44,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
