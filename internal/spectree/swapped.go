@@ -124,9 +124,10 @@ func (t *Tree) startedByShared(l *Lane) bool {
 
 // endedElsewhere reports whether the context of code ended the read that the lane has found, code
 // that may be another lane's which had this one's name. What ended that tells nothing of this
-// code's context: if that ends too, it ends a read that is made anew.
+// code's context: if that ends too, it ends a read that is made anew. As long as something has
+// happened that the run has yet to make, the read may have led to that, and stays.
 func (t *Tree) endedElsewhere(l *Lane, c *Call) bool {
-	return c.ended && c.spec.Effect == None && !t.late && t.startedByShared(l)
+	return c.ended && c.spec.Effect == None && !t.late && t.madeAll(l.run) && t.startedByShared(l)
 }
 
 // misled reports whether a lane that this one waited for, or what the lane computes, went on
