@@ -13,12 +13,9 @@ type (
 	Operation = engine.Operation
 	// Attempt is one try at carrying out a call, as its transport sees it.
 	Attempt = engine.Attempt
-	// Domain is a number for Operation.Domain.
+	// Domain is what Operation.Domain points to: operations with the same pointer have the same one.
 	Domain = engine.Domain
 )
-
-// NewDomain returns a Domain that no other operations of the process have.
-func NewDomain() Domain { return engine.NewDomain() }
 
 // Perform makes a call as a transport describes it, for the run that ctx belongs to: it returns a
 // predicted response at once if there is one, and the actual result otherwise. The value is shared

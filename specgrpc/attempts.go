@@ -33,6 +33,7 @@ type attempts struct {
 	own     credentials.PerRPCCredentials // the caller's, or nil
 	method  string                        // that the call is one of, if its stream's path is another one
 	made    atomic.Int32
+	unasked atomic.Bool // it has yet to ask for the stream that it counts as having, see room.ample
 
 	mu   sync.Mutex
 	over bool
@@ -75,10 +76,18 @@ func (a *attempts) GetRequestMetadata(ctx context.Context, uri ...string) (md ma
 			return nil, err
 		}
 	}
+	a.asks()
 	if a.made.Add(1) > 1 && (a.attempt == nil || !a.attempt.Speculative()) {
 		a.again()
 	}
 	return md, nil
+}
+
+// asks notes that the call asks for its stream, or has ended.
+func (a *attempts) asks() {
+	if a.unasked.CompareAndSwap(true, false) {
+		a.conn.half.room.asked()
+	}
 }
 
 // surePatience is how long nothing happens on a connection before streams give way to an attempt

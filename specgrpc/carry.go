@@ -61,7 +61,7 @@ func (c *ClientConn) carry(
 	out, _ := ctx.Value(outgoingKey{}).(*outgoing)
 	if out == nil || out.call.conn != c || out.call.method.name != method {
 		if cc.GetMethodConfig(method).RetryPolicy == nil {
-			return c.plain(ctx, method, req, reply, cc, invoke, opts) // nobody else waits for it
+			return c.plain(ctx, method, req, reply, cc, invoke, nil, opts) // nobody else waits for it
 		}
 		return c.followed(ctx, method, req, reply, cc, invoke, opts)
 	}
@@ -172,7 +172,7 @@ func (c *ClientConn) followed(
 ) error {
 	a := &attempts{conn: c}
 	defer a.end()
-	return c.plain(ctx, method, req, reply, cc, invoke, a.follow(opts))
+	return c.plain(ctx, method, req, reply, cc, invoke, a, a.follow(opts))
 }
 
 // plain makes an ordinary call. Only when speculative streams may take up what the
@@ -180,10 +180,14 @@ func (c *ClientConn) followed(
 // call gets a stream: grpc then has a goroutine watch each stream, too.
 func (c *ClientConn) plain(
 	ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker,
-	opts []grpc.CallOption,
+	a *attempts, opts []grpc.CallOption,
 ) error {
-	if c.half.room.ample() {
+	if c.half.room.ample(a != nil) {
 		defer c.half.room.done()
+		if a != nil {
+			a.unasked.Store(true)
+			defer a.asks()
+		}
 		return invoke(ctx, method, req, reply, cc, opts...)
 	}
 	since := c.half.room.want(ctx)

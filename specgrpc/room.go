@@ -42,6 +42,7 @@ type room struct {
 	mu          sync.Mutex
 	open        int // streams that are open or about to be, those of the user's own stream calls apart
 	unseen      int // those of calls of which nobody knows whether they have their streams
+	unasked     int // those of them that have yet to ask grpc for theirs, as far as that is told
 	opening     int // those of speculative calls that are about to be
 	entered     int // those of speculative calls
 	leaving     int // those that end to make room
@@ -80,8 +81,8 @@ type place struct {
 
 // ample notes a call of a confirmed caller and reports true if nobody needs to know
 // whether it gets its stream at once: no limit of the peer's is known, and there are no
-// speculative streams in its way.
-func (r *room) ample() bool {
+// speculative streams in its way. It tells if asked will be called: none is opened before that.
+func (r *room) ample(tells bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.speculates() {
@@ -89,8 +90,19 @@ func (r *room) ample() bool {
 	}
 	r.open++
 	r.unseen++
+	if tells {
+		r.unasked++
+	}
 	r.demand()
 	return true
+}
+
+// asked notes that such a call asks grpc for its stream, or has ended.
+func (r *room) asked() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.unasked--
+	r.serve()
 }
 
 // again notes that a call of a confirmed caller, which counts as one with a stream, has lost it and

@@ -38,7 +38,7 @@ func (r *room) unproven(keeps bool) bool {
 	switch most := r.start.bound(); {
 	case time.Since(r.start.again) < growEvery:
 		return true
-	case r.wanting > 0 && !r.start.pass:
+	case r.wanting+r.unasked > 0 && !r.start.pass:
 		return true
 	case most >= r.most: // it has admitted that many
 		return false

@@ -148,7 +148,8 @@ type (
 		Ref uint64
 		At  uint64
 		// Reason is NoReason, or Locked: transactions may still get such a timestamp, so that one has to
-		// ask again, or Ahead: it is in the future, or Old: versions that the snapshot needs are gone.
+		// ask again, or Ahead: it is in the future, or Old: versions that the snapshot needs are gone, or
+		// Fenced: this server serves no reads.
 		Reason  Reason
 		Horizon uint64 // the earliest timestamp that has a snapshot still
 		Items   []Item

@@ -12,7 +12,8 @@ import (
 
 // requestFormat is that of what protocols have in common.
 func requestFormat() *wirefmt.Format[store.Message] {
-	return wirefmt.NewFormat("store", 1, slices.Concat(store.RequestKinds(), store.SnapshotKinds(), store.SpeculationKinds())...)
+	return wirefmt.NewFormat("store", 1,
+		slices.Concat(store.RequestKinds(), store.SnapshotKinds(), store.SpeculationKinds())...)
 }
 
 // TestCodec tests what protocols have in common. What is their own they test themselves.

@@ -53,6 +53,7 @@ func ExampleAll() {
 	// carousel-throughput [virtual real]
 	// carousel-failover [virtual]
 	// str-synthetic [virtual]
+	// str-clocks [virtual]
 	// str-tpcc [virtual]
 	// str-rubis [virtual]
 }

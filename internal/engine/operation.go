@@ -2,9 +2,9 @@ package engine
 
 import (
 	"context"
-	"sync/atomic"
 
 	"github.com/foresay/foresay/control"
+	"github.com/foresay/foresay/internal/spectree"
 )
 
 // Operation is one remote call as a transport, such as specgrpc, describes it
@@ -22,8 +22,8 @@ type Operation struct {
 	// Whole says that Identity tells the call site and the connection, too.
 	Whole bool
 	// Domain is that of calls which their servers keep in the order in which the code makes them: one
-	// need not wait for the answers of those before it. 0: it has none.
-	Domain Domain
+	// need not wait for the answers of those before it. nil: it has none.
+	Domain *Domain
 	// Request is the request as the CallSite's predictors and conflict key see it.
 	Request any
 	// Observed says that the caller looks at the transport (headers, trailers,
@@ -42,12 +42,7 @@ type Operation struct {
 }
 
 // Domain is driver.Domain.
-type Domain int32
-
-var domains atomic.Int32
-
-// NewDomain is driver.NewDomain.
-func NewDomain() Domain { return Domain(domains.Add(1)) }
+type Domain = spectree.Domain
 
 // Transport is driver.Transport, and the same type.
 type Transport = interface {

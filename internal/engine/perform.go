@@ -95,7 +95,7 @@ func (t *task) describe(l *lane, op *Operation) (spectree.CallSpec, quest) {
 		mode = control.ModeOn
 	}
 	spec := spectree.CallSpec{
-		Op: op.key(), Effect: op.class(), Conflict: op.conflict(), Domain: int32(op.Domain),
+		Op: op.key(), Effect: op.class(), Conflict: op.conflict(), Domain: op.Domain,
 		Ordered: op.config().Ordered, NoPrediction: deep || op.Observed || mode != control.ModeOn,
 		NoSpeculation: deep || op.Observed || !op.CanSpeculate,
 	}

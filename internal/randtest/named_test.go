@@ -103,6 +103,10 @@ func namedPlants() []named {
 			old: "\t\tif s.answered.Load() && !s.makesRoom {\n", new: "\t\tif (s.answered.Load() || MUTANT) && !s.makesRoom {\n",
 		}, "TestAnsweredStreamsGiveWayFirst", "a call that gave way is made plainly later, with the same result"},
 		{plant{
+			name: "speculative streams are opened before those of calls that have yet to ask", dir: "specgrpc",
+			old: "\tcase r.wanting+r.unasked > 0 && ", new: "\tcase (r.wanting > 0 || r.unasked > 0 && !MUTANT) && ",
+		}, "TestCallsThatHaveYetToAsk", onlyWaits},
+		{plant{
 			name: "several streams give way to one call", dir: "specgrpc",
 			old: "\treturn h.leaving != nil || h.room.anyLeaving()\n",
 			new: "\treturn (h.leaving != nil || h.room.anyLeaving()) && !MUTANT\n",

@@ -67,16 +67,18 @@ func TestLateIsNoticed(t *testing.T) {
 		replays int
 		took    time.Duration
 		late    bool
+		stopped bool
 	}{
-		"in time":                   {0, 2500 * time.Millisecond, false},
-		"late":                      {0, 2501 * time.Millisecond, true},
-		"in time, with two replays": {2, 4500 * time.Millisecond, false},
-		"late in spite of a replay": {1, 4500 * time.Millisecond, true},
+		"in time":                   {0, 2500 * time.Millisecond, false, false},
+		"late":                      {0, 2501 * time.Millisecond, true, false},
+		"stopped for a race":        {0, 7000 * time.Millisecond, false, true},
+		"in time, with two replays": {2, 4500 * time.Millisecond, false, false},
+		"late in spite of a replay": {1, 4500 * time.Millisecond, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := newOracle()
 			o.computes(true, time.Second)
-			v := &verdict{sc: &Scenario{}, want: &outcome{took: time.Second}, got: &outcome{took: tt.took}}
+			v := &verdict{sc: &Scenario{}, want: &outcome{took: time.Second}, got: &outcome{took: tt.took}, ok: !tt.stopped}
 			v.got.reports = []*report.Report{{Runs: make([]report.Run, 1+tt.replays)}}
 			if v.late(o); (len(v.list) > 0) != tt.late {
 				t.Errorf("what is wrong: %q", v.list)

@@ -211,9 +211,10 @@ func (v *verdict) late(o *oracle) {
 // wait for streams do so in another order than sequentially; goroutines that share a context may
 // have to take turns in a replay; and who holds a context that ended in another run is waited for,
 // for a quarter of a second, before it is certain that it does not end in this one. Each run goes
-// through the program's own code, its timers among it.
+// through the program's own code, its timers among it. A task that is stopped, see races, is so
+// only once its code had some seconds to repeat what it did.
 func (v *verdict) coarselyLate(o *oracle, fewStreams bool) {
-	if v.sc.Faults || v.sc.knobs.Uneven || v.sc.drifts {
+	if v.sc.Faults || v.sc.knobs.Uneven || v.sc.drifts || !v.ok {
 		return
 	}
 	if v.sc.knobs.Unguessed != control.ModeDefault && o.code > 0 { // nobody reports how many runs there are

@@ -159,15 +159,16 @@ func (t *Tree) byAnotherWay(r *Run, c *Call) *Use {
 // done, or nil. Where a run gave up waiting, another one may take another path and be right, so a
 // place is not enough to tell what the run that turns out right makes there. Nor is it where the
 // lane has written what nobody had who made the call: of goroutines that share a lane, the one that
-// wrote may be the one that reads. If an effect has happened that the run has yet to make, what it
+// wrote may be the one that reads. Once the task's context has ended that makes no difference, as
+// what is made anew fails. If an effect has happened that the run has yet to make, what it
 // makes anew comes from after that: then any call that is in order will do if none is as it should
 // be. One out of order will not: what led to the effect is found before, see ledHere, so what is
 // made anew may come from after it.
 func (t *Tree) sureAt(l *Lane, k key) *Call {
 	find := func(behind bool) *Call {
 		return t.confirmedWhere(k, func(c *Call) bool {
-			return !t.astray(c, l.run) && (!t.gaveUp() || t.onPathOf(l, c, behind)) &&
-				(behind || !t.readBefore(l, c)) && t.inOrder(l, c)
+			return !t.astray(c, l.run) && !t.endedElsewhere(l, c) && (!t.gaveUp() || t.onPathOf(l, c, behind)) &&
+				(behind || t.late || !t.readBefore(l, c)) && t.inOrder(l, c)
 		})
 	}
 	c := find(false)

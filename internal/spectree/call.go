@@ -27,6 +27,9 @@ const (
 	Waiting = -2 // none yet
 )
 
+// Domain tells calls of one callee, or several, from others by its address.
+type Domain struct{ _ byte }
+
 // CallSpec describes a call that a run makes.
 type CallSpec struct {
 	// Op identifies the operation: connection, method, request, metadata.
@@ -37,9 +40,9 @@ type CallSpec struct {
 	// Predictions is how many values are offered now for the result.
 	Predictions int
 	Conflict    string // calls with different, non-empty keys commute
-	// Domain numbers a callee that keeps its calls in order, unless it is 0: one of them need not
-	// wait for the answers of those before it.
-	Domain  int32
+	// Domain is that of a callee which keeps its calls in order, unless it is nil: one of them need
+	// not wait for the answers of those before it.
+	Domain  *Domain
 	Effect  Effect
 	Ordered bool // sent only after the answers of earlier ordered calls
 	// NoPrediction says that the run must get the actual result.
@@ -362,6 +365,9 @@ func (t *Tree) lookup(l *Lane, k key, s *CallSpec) (*Call, key) {
 	if s.Effect == None {
 		if led := t.ledHere(l, k, c); led != nil {
 			return led, k
+		}
+		if c != nil && t.endedElsewhere(l, c) {
+			c = nil
 		}
 	}
 	if c != nil && (!t.gaveUp() || c.Confirmed() && t.onPathOf(l, c, t.Behind(r))) {

@@ -104,7 +104,7 @@ func disjoint(a, b string) bool { return a != "" && b != "" && a != b }
 
 // sameDomain reports whether their callee keeps two calls in order.
 func sameDomain(c, o *Call) bool {
-	return c != nil && o != nil && c.spec.Domain != 0 && c.spec.Domain == o.spec.Domain
+	return c != nil && o != nil && c.spec.Domain != nil && c.spec.Domain == o.spec.Domain
 }
 
 // tally counts the calls in chains that are not answered, so that a call that

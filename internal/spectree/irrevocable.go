@@ -152,6 +152,22 @@ func (u *Use) overdue() *Call {
 	return u.Run.stray
 }
 
+// heldBack returns the first guess of the run at a call with effects that would wait for itself: it
+// is to take effect after c, which has taken effect and which the lane has yet to make, while the
+// lane waits at a barrier for what is guessed. Goroutines that share the lane came there in that
+// order before c had happened. A replay makes c without a barrier, and does not guess before.
+func (r *Run) heldBack(c *Call) (first *Use) {
+	if r.made(c) || r.excused(c) || !slices.ContainsFunc(r.parked, func(l *Lane) bool { return l.id == c.Lane() }) {
+		return nil
+	}
+	for u := range r.guessed() {
+		if u.lane.id == c.Lane() && u.Call.spec.Effect != None && !u.Call.irrevocable() {
+			first = u
+		}
+	}
+	return first
+}
+
 // release makes the call irrevocable, unless another one has to be made before it, or its run is on
 // another path than one that was right. A goroutine that shares the lane may be on its way to make
 // that, and gets the grace to do so, and code that gave the call up before may do so again. Else

@@ -428,3 +428,37 @@ func TestGrant(t *testing.T) {
 		}
 	}
 }
+
+// TestGuessBeforeWhatHappensElsewhere: goroutines share a lane. One goes on with a guess at its
+// write, another one waits at a barrier before its own, which then happens in a run beside this
+// one. The first write cannot happen before that one, for which the run would have to pass the
+// barrier, which waits for the guess. So the run gives way to one that makes what has happened at
+// once.
+func TestGuessBeforeWhatHappensElsewhere(t *testing.T) {
+	s := play(t, replayable)
+	x := s.read(s.lane(1), "x", 2)
+	guessed := s.write(s.lane(1), "guessed", Immediate, 1)
+	s.answers(guessed, 0)
+	if s.Barrier(s.lane(1)) {
+		t.Fatal("the run passes a barrier")
+	}
+	w := s.write(s.lane(2), "w", Immediate, 0) // before the read, in another order
+	s.skip()
+	if !w.Call.Confirmed() || !x.Run.Discarded() {
+		t.Fatalf("the write happens: %v; the run that waits for itself gives way: %v", w.Call.Confirmed(), x.Run.Discarded())
+	}
+	s.Answered(w.Call, Actual)
+	s.Answered(x.Call, 0)
+	s.skip()
+	l := s.runs[len(s.runs)-1].Main()
+	s.read(l, "x", 0)
+	u := s.write(l, "guessed", Immediate, 1)
+	s.answers(u, Waiting) // until the other one is made
+	if s.MustPin(l, &CallSpec{Op: "w", Effect: Immediate}) {
+		t.Error("what has happened needs a barrier")
+	}
+	if again := s.write(l, "w", Immediate, 0); again.Call != w.Call || !u.Call.Confirmed() {
+		t.Errorf("it is made anew, as call %d, or the other write still waits", again.Call.ID)
+	}
+	s.skip()
+}

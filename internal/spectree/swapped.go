@@ -94,12 +94,7 @@ func (t *Tree) takenBy(r *Run, c *Call) *Use {
 // that was o in another run: goroutines are known to have shared a lane when they started
 // it, or what it comes from, or the two runs had other lanes under one of these names.
 func (t *Tree) misnamed(l *Lane, uses int, op string, o *Lane) bool {
-	for p := l.parent; p != nil; p = p.parent {
-		if slices.ContainsFunc(t.forkers[p.id], drop.right) {
-			return true
-		}
-	}
-	if t.sent.missing(l) != nil {
+	if t.startedByShared(l) || t.sent.missing(l) != nil {
 		return true
 	}
 	if its := o.run.forked[l.id]; its != nil && !its.misled() && !l.misled() {
@@ -114,6 +109,24 @@ func (t *Tree) misnamed(l *Lane, uses int, op string, o *Lane) bool {
 		}
 	}
 	return false
+}
+
+// startedByShared reports whether goroutines are known to have shared a lane when they started this
+// one, or what it comes from.
+func (t *Tree) startedByShared(l *Lane) bool {
+	for p := l.parent; p != nil; p = p.parent {
+		if slices.ContainsFunc(t.forkers[p.id], drop.right) {
+			return true
+		}
+	}
+	return false
+}
+
+// endedElsewhere reports whether the context of code ended the read that the lane has found, code
+// that may be another lane's which had this one's name. What ended that tells nothing of this
+// code's context: if that ends too, it ends a read that is made anew.
+func (t *Tree) endedElsewhere(l *Lane, c *Call) bool {
+	return c.ended && c.spec.Effect == None && !t.late && t.startedByShared(l)
 }
 
 // misled reports whether a lane that this one waited for, or what the lane computes, went on

@@ -132,13 +132,9 @@ func (t *Tree) Behind(r *Run) bool {
 }
 
 // reordered reports whether goroutines that share the lane may have come here in another order than
-// in the runs that made c. Once it is known that they overlap, and the task's context has ended,
-// that counts no more, as in unordered.
+// in the runs that made c. Once the task's context has ended that counts no more: see unordered.
 func (t *Tree) reordered(l *Lane, c *Call) bool {
-	if t.Overlapped(l) {
-		return !t.late
-	}
-	return !l.inStep(c)
+	return !t.late && (t.Overlapped(l) || !l.inStep(c))
 }
 
 // repeats reports whether the lane is sure to make c at this place, since one of
@@ -226,7 +222,8 @@ func passOver(uses []*Use, i int, is func(*Use) bool) int {
 // this one there, and none other. So it does with runs that made it under another lane's
 // name: their replays find it, see counterpart. And so with runs that went on where the one
 // that is right had given up before the call, or the other way round, or that made other calls
-// on the way to it: they are on another path.
+// on the way to it: they are on another path. And so with runs that wait for themselves now, see
+// heldBack.
 func (t *Tree) supersede() {
 	for len(t.released) > 0 && !t.over {
 		c := t.released[0]
@@ -240,6 +237,8 @@ func (t *Tree) supersede() {
 			} else if g := r.leftOut(c); g != nil {
 				lost = append(lost, loss{r, int(g.uses)})
 			} else if u := t.byAnotherWay(r, c); u != nil {
+				lost = append(lost, loss{r, u.index})
+			} else if u := r.heldBack(c); u != nil {
 				lost = append(lost, loss{r, u.index})
 			} else if u := t.takenBy(r, c); u != nil {
 				t.Shared(forker(u.lane, c.right.lane))

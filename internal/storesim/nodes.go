@@ -30,6 +30,8 @@ func ProtocolOf(s plan.System) (store.Protocol, bool) {
 // NodesConfig says which nodes a store has.
 type NodesConfig struct {
 	System plan.System // see ProtocolOf
+	// Protocol, if it has a name, is what runs in place of the System's own.
+	Protocol store.Protocol
 	// Placement has the sites of each partition, that of its first leader first, as plan.Setting has
 	// it. Systems that need a whole copy at each site have that.
 	Placement [][]wan.Site
@@ -65,6 +67,9 @@ const (
 // NewNodes returns them at time 0.
 func NewNodes(c NodesConfig) (*Nodes, error) {
 	p, ok := ProtocolOf(c.System)
+	if c.Protocol.Name != "" {
+		p, ok = c.Protocol, true
+	}
 	if !ok {
 		return nil, fmt.Errorf("storesim: %q is a model only", c.System)
 	}

@@ -125,7 +125,8 @@ func (s *reads) isSettled(r store.Read) bool {
 const predicatedTries = 64
 
 func newTxn(ctx context.Context, c *Client, o options) *txn {
-	t := &txn{client: c, class: classOf(ctx), began: time.Now(), tracer: newTracer(ctx), tentative: newTentative(ctx, c, &o)}
+	t := &txn{client: c, class: classOf(ctx), began: time.Now(), tracer: newTracer(ctx)}
+	t.tentative = newTentative(ctx, c, &o)
 	t.options = o
 	return t
 }

@@ -21,7 +21,7 @@ type Client struct {
 	local  *control.CallSite // commits that are guessed by their local commits; nil: there are none
 	// domain tells the engine that the store keeps a task's transactions in order by itself, if it has
 	// local commits: then one does not wait for those before it.
-	domain  driver.Domain
+	domain  *driver.Domain
 	control controller
 	name    string // of the client as a connection, to the engine
 	stats   counters
@@ -59,7 +59,7 @@ func New(cfg Config) (*Client, error) {
 			Effect: control.EffectStaged, ServerPredictions: true}); err != nil {
 			return nil, err
 		}
-		c.domain = driver.NewDomain()
+		c.domain = new(driver.Domain)
 	}
 	c.commit, err = control.NewCallSite(control.CallSiteConfig{Name: "store.Commit", Mode: control.ModeOff,
 		Effect: control.EffectImmediate})

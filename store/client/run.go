@@ -42,9 +42,10 @@ func Run[T any](
 				t.tentative.final()
 			}
 			return out.value, out.err
-		case v == store.Aborted && d.Outcome.Reason == store.NoReason && len(d.Txn.Writes) == 0 && ctx.Err() == nil:
-			// nobody said a word about a transaction without effect
-			return zero, &UnavailableError{Sites: d.Outcome.Sites, Detail: d.Outcome.Detail}
+		case v == store.Aborted && d.Outcome.Reason == store.NoReason && len(d.Txn.Writes) == 0 &&
+			(ctx.Err() == nil || len(d.Outcome.Sites) > 0):
+			// nobody said a word about a transaction without effect, or it could not begin
+			return zero, &UnavailableError{Sites: d.Outcome.Sites, Detail: d.Outcome.Detail, Err: ended(ctx)}
 		case v != store.Aborted:
 			return zero, unsure(ctx, failure(d, a.number))
 		}

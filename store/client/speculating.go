@@ -22,11 +22,11 @@ type Speculation struct {
 	// Held says that they stand on guesses of their own: the transaction is not committed for good
 	// before Settled says true.
 	Held bool
-	// After are transactions that are committed locally, as far as they know: unless they are for good,
-	// this one is not.
+	// After are transactions that are committed locally, as far as they know: unless they are for
+	// good, this one is not.
 	After []store.TxnID
-	// Local is called at most once, before Speculate returns, with the name of the transaction, when it
-	// is committed locally. It must not wait.
+	// Local is called at most once, before Speculate returns, with the name of the transaction,
+	// when it is committed locally. It must not wait.
 	Local func(store.TxnID)
 	// Settled says once at most whether those guesses were right. If not, or if nobody wants the
 	// transaction any more, it is aborted, unless it is committed for good already.

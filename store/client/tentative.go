@@ -14,14 +14,14 @@ import (
 
 // Tentative is an [Option] for code that is to go on before its transaction is final, and that can
 // take back what it has said: the store's users hear of it when the transaction is committed
-// locally, and of what became of it later [STR §4, Listing 1]. [Client.Txn] returns nil at the local
-// commit then. A transaction that is refused before is tried again as others are.
+// locally, and of what became of it later [STR §4, Listing 1]. [Client.Txn] returns nil at the
+// local commit then. A transaction that is refused before is tried again as others are.
 //
 // Each function is called once at most, without others of the same transaction beside it, and may
-// be nil. Those that come after Txn has returned are called by a goroutine of the client's, and must
-// not wait for long; a panic of theirs is logged. It takes a store whose protocol has local
-// commits, STR in mode internal. Code of a task of package foresay needs nothing of this: it goes on
-// at local commits by itself, and nothing of that is seen outside too early.
+// be nil. Those that come after Txn has returned are called by a goroutine of the client's, and
+// must not wait for long; a panic of theirs is logged. It takes a store whose protocol has local
+// commits, STR in mode internal. Code of a task of package foresay needs nothing of this: it goes
+// on at local commits by itself, and nothing of that is seen outside too early.
 type Tentative struct {
 	// Allow is asked when the transaction's function has returned. If it says no, there is no local
 	// commit to be told: Txn returns when the transaction is final, and calls Final. nil: yes.
@@ -40,9 +40,9 @@ type Tentative struct {
 type TentativeInfo struct {
 	// Notes are what its function has noted: see [Tx.Note].
 	Notes map[string]any
-	// CommitRate is the share of transactions of its class (WithClass) that became final, of those that
-	// were told before, with the latest ones counting most; 1 if there were none. Told is how many there
-	// were.
+	// CommitRate is the share of transactions of its class (WithClass) that became final, of those
+	// that were told before, with the latest ones counting most; 1 if there were none. Told is how
+	// many there were.
 	CommitRate float64
 	Told       uint64
 }

@@ -282,14 +282,20 @@ func (a *attempt) commit(ctx context.Context, s client.Submission, how *client.S
 	return a.c.commit(ctx, m, how)
 }
 
-// unbegun is what becomes of a transaction that could not begin: nothing was sent.
+// unbegun is what becomes of a transaction that could not begin: nothing was sent. If that is as
+// too few sites answer, its client is told so, as by a read.
 func (a *attempt) unbegun(s client.Submission, err error) client.Decision {
-	why := store.Overloaded
-	if ended, ok := errors.AsType[*client.EndedError](err); ok {
-		why = ended.Reason
+	d := client.Decision{Txn: store.Txn{Priority: a.b.Priority, Reads: s.Reads},
+		Outcome: store.Outcome{Verdict: store.Aborted, Detail: err.Error()}}
+	if u, ok := errors.AsType[*client.UnavailableError](err); ok {
+		d.Outcome.Sites, d.Outcome.Detail = u.Sites, u.Detail
+		return d
 	}
-	return client.Decision{Txn: store.Txn{Priority: a.b.Priority, Reads: s.Reads, Writes: s.Writes},
-		Outcome: store.Outcome{Verdict: store.Aborted, Reason: why, Detail: err.Error()}}
+	d.Txn.Writes, d.Outcome.Reason = s.Writes, store.Overloaded
+	if ended, ok := errors.AsType[*client.EndedError](err); ok {
+		d.Outcome.Reason = ended.Reason
+	}
+	return d
 }
 
 // viewed reports whether a transaction is committed already: it writes nothing, and all that it has

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -274,7 +275,8 @@ func (c *Conn) nameStream(
 }
 
 func (c *Conn) named(ctx context.Context) context.Context {
-	return metadata.AppendToOutgoingContext(ctx, clusterKey, c.cfg.Cluster, protocolKey, c.cfg.Protocol.Title())
+	return metadata.AppendToOutgoingContext(ctx, clusterKey, c.cfg.Cluster, protocolKey, c.cfg.Protocol.Title(),
+		shardsKey, strconv.Itoa(c.cfg.Topology.Shards))
 }
 
 // Close ends all calls, whose outcomes are unknown then, and returns when nothing of the connection

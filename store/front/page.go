@@ -82,6 +82,9 @@ func (c *Conn) page(ctx context.Context, shard int, ask *pb.PageRequest) (store.
 			continue
 		}
 		r, err := m.stub.Page(ctx, ask)
+		if err == nil && reasonFromWire(r.GetReason()) == store.Fenced && i != sites[len(sites)-1] {
+			continue // it serves no reads at present
+		}
 		if err == nil {
 			return pageFromWire(r), nil
 		}

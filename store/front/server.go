@@ -3,6 +3,7 @@ package front
 import (
 	"cmp"
 	"context"
+	"strconv"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -27,6 +28,9 @@ type Server struct {
 	// it for another one are refused: what they ask for would be understood in part. Empty: all are
 	// taken, as are those of clients that do not say.
 	Protocol string
+	// Shards is how many the store has. Calls of clients that count others are refused: they would look
+	// for keys where these are not. 0: all are taken, as are those of clients that do not say.
+	Shards int
 	// Epoch is that of the machine's topology. Clients that have another one are refused: they
 	// count other sites' votes.
 	Epoch uint64
@@ -152,10 +156,11 @@ func (s *Server) ask(ctx context.Context, msg func(ref uint64) store.Message) (p
 }
 
 // These are the keys of the store's name in the metadata of calls, which may have any bytes, and of
-// the protocol and mode that the client takes the store to run.
+// the protocol and mode that the client takes the store to run, with so many shards.
 const (
 	clusterKey  = "foresay-store-bin"
 	protocolKey = "foresay-store-protocol"
+	shardsKey   = "foresay-store-shards"
 )
 
 // checkCluster refuses a call that is for another store, or for this one as what it is not.
@@ -169,6 +174,11 @@ func (s *Server) checkCluster(ctx context.Context) error {
 		named[0] != s.Protocol {
 		return status.Errorf(codes.FailedPrecondition, "the client's file says that the store runs %.64q, and it runs %q",
 			named[0], s.Protocol)
+	}
+	if named := metadata.ValueFromIncomingContext(ctx, shardsKey); s.Shards > 0 && len(named) > 0 &&
+		named[0] != strconv.Itoa(s.Shards) {
+		return status.Errorf(codes.FailedPrecondition, "the client's file says that the store has %.20q shards, and it has %d",
+			named[0], s.Shards)
 	}
 	return nil
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/foresay/foresay/store/client"
 	"github.com/foresay/foresay/store/gate"
 	rc "github.com/foresay/foresay/store/replicatedcommit"
+	"github.com/foresay/foresay/store/str"
 )
 
 var errRefused = errors.New("connection refused")
@@ -202,6 +203,52 @@ func TestNoMachineTakesIt(t *testing.T) {
 		server.Stop()
 		if err := <-done; err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// TestWriteCannotBegin: a write of a protocol whose transactions begin by reading says why it could
+// not, and is not tried again until its time is over.
+func TestWriteCannotBegin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		conn := threeSitesOf(t, str.Protocol(), func(context.Context, string) (net.Conn, error) { return nil, errRefused })
+		defer conn.Close()
+		c, err := client.New(client.Config{Backend: conn})
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		_, err = client.Run(t.Context(), c, func(_ context.Context, tx *client.Tx) (struct{}, error) {
+			return struct{}{}, tx.Put("k", []byte("v"))
+		})
+		u, ok := errors.AsType[*client.UnavailableError](err)
+		if took := time.Since(start); !ok || took > 100*time.Millisecond || len(u.Sites) < 2 ||
+			!strings.Contains(u.Detail, errRefused.Error()) {
+			t.Errorf("after %v it fails with %v", took, err)
+		}
+	})
+}
+
+// TestNoTimeToBegin: likewise when its time is over before.
+func TestNoTimeToBegin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		conn := threeSitesOf(t, str.Protocol(), func(ctx context.Context, _ string) (net.Conn, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		})
+		defer conn.Close()
+		c, err := client.New(client.Config{Backend: conn})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		_, err = client.Run(ctx, c, func(_ context.Context, tx *client.Tx) (struct{}, error) {
+			return struct{}{}, tx.Put("k", []byte("v"))
+		})
+		u, ok := errors.AsType[*client.UnavailableError](err)
+		if !ok || len(u.Sites) == 0 || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("it fails with %v", err)
 		}
 	})
 }

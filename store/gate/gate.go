@@ -222,19 +222,11 @@ func (g *Gate) Receive(env *protocol.Env[store.Message], from protocol.ID, msg s
 		}
 	case store.Speculated:
 		if slices.Contains(site.Coordinators, from) {
-			for _, ref := range g.waiting(m.ID, false) {
-				if g.commits[ref].local {
-					g.forget(env, ref)
-					env.Send(protocol.App, CommitDone{Ref: ref, Local: &m})
-				}
-			}
+			g.onCommitted(env, m.ID, CommitDone{Local: &m})
 		}
 	case store.Decided:
 		if slices.Contains(site.Coordinators, from) {
-			for _, ref := range g.waiting(m.ID, false) {
-				g.forget(env, ref)
-				env.Send(protocol.App, CommitDone{Ref: ref, Known: true, Decided: m})
-			}
+			g.onCommitted(env, m.ID, CommitDone{Known: true, Decided: m})
 		}
 	}
 }
@@ -354,6 +346,18 @@ func (g *Gate) waiting(id store.TxnID, declared bool) (refs []uint64) {
 		}
 	}
 	return refs
+}
+
+// onCommitted answers who waits for a transaction's decision or, if that is what came, its local
+// commit.
+func (g *Gate) onCommitted(env *protocol.Env[store.Message], id store.TxnID, out CommitDone) {
+	for _, ref := range g.waiting(id, false) {
+		if out.Known || g.commits[ref].local {
+			g.forget(env, ref)
+			out.Ref = ref
+			env.Send(protocol.App, out)
+		}
+	}
 }
 
 func (g *Gate) onVote(env *protocol.Env[store.Message], m store.SiteVote) {

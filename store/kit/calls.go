@@ -63,8 +63,8 @@ type Submit struct {
 	Serializable bool
 	// Ask makes what the coordinator is asked of a CommitRequest; nil: it is asked that.
 	Ask func(store.CommitRequest) store.Message
-	// Ends reports whether the transaction may end like that; nil: it may. If not, the protocol ends it
-	// again later.
+	// Ends reports whether the transaction may end like that; nil: it may. If not, the protocol
+	// ends it again later.
 	Ends func(env *protocol.Env[store.Message], done store.Done) bool
 	refs []uint64 // the first one, and those who asked for the outcome meanwhile
 }

@@ -308,12 +308,13 @@ func TestTentative(t *testing.T) {
 		close  time.Duration // when the connection is closed; 0: it stays open
 		want   []string
 		within time.Duration // that Txn returns
-		err    any           // what Apology gets
 	}{
-		"final":                    {allow: true, want: []string{"allow", "speculated", "final"}, within: 20 * time.Millisecond},
-		"not allowed":              {want: []string{"allow", "final"}, within: 200 * time.Millisecond},
-		"refused":                  {allow: true, rival: true, want: []string{"allow", "speculated", "apology"}, within: 20 * time.Millisecond},
-		"not allowed, and refused": {rival: true, want: []string{"allow", "allow", "final"}, within: 600 * time.Millisecond},
+		"final":       {allow: true, want: []string{"allow", "speculated", "final"}, within: 20 * time.Millisecond},
+		"not allowed": {want: []string{"allow", "final"}, within: 200 * time.Millisecond},
+		"refused": {allow: true, rival: true, want: []string{"allow", "speculated", "apology"},
+			within: 20 * time.Millisecond},
+		"not allowed, and refused": {rival: true, want: []string{"allow", "allow", "final"},
+			within: 600 * time.Millisecond},
 		"nobody can be asked": {allow: true, close: 50 * time.Millisecond,
 			want: []string{"allow", "speculated", "apology"}, within: 20 * time.Millisecond},
 	} {

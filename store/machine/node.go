@@ -346,7 +346,7 @@ func (n *Node) serve() {
 	n.health = health.NewServer()
 	healthpb.RegisterHealthServer(n.grpc, n.health)
 	n.service.Cluster, n.service.Protocol = n.cfg.Cluster, n.cfg.Protocol.Title()
-	n.service.Epoch = n.cfg.Topology.Epoch
+	n.service.Epoch, n.service.Shards = n.cfg.Topology.Epoch, n.cfg.Topology.Shards
 	n.service.Deliver = func(ctx context.Context, msg store.Message) error {
 		if err := n.awaiting(); err != nil {
 			return err

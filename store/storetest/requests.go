@@ -9,8 +9,8 @@ import (
 )
 
 // Requests are samples of all kinds of messages that protocols have in common, those of snapshots
-// and of local commits among them if they are wanted: what clients and sites say to each other about
-// one transaction.
+// and of local commits among them if they are wanted: what clients and sites say to each other
+// about one transaction.
 func Requests(snapshots, speculation bool) []store.Message {
 	id, shards := store.TxnID{Time: 1 << 42, Client: 7}, []uint32{0, 1}
 	age := store.Priority{Began: 5, Client: 6}

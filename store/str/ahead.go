@@ -13,7 +13,8 @@ type ahead struct {
 	held  bool          // what its application stands on is not known to be right
 	told  bool          // of the local commit
 	after []store.TxnID // that its application took for committed
-	// ended is how it ends once those are known that follow it; nil: that is not known, or need not wait.
+	// ended is how it ends once those are known that follow it; nil: that is not known, or need not
+	// wait.
 	ended *store.Done
 	// Of those that follow it one is committed, and so it is; or the outcome of one is not known.
 	right, doubt bool
@@ -73,7 +74,8 @@ func (c *client) refute(env *protocol.Env[store.Message], s *submit) {
 
 // ends reports whether a transaction may end. Of one whose outcome is not known, or that has only
 // read and is not known to have read what was right, others may know that it was: if one that
-// follows it is committed, it is, too. So those are given up first, and what becomes of them counts.
+// follows it is committed, it is, too. So those are given up first, and what becomes of them
+// counts.
 func (c *client) ends(env *protocol.Env[store.Message], s *submit, done store.Done) bool {
 	o := &done.Outcome
 	sure := o.Verdict == store.Committed || o.Verdict == store.Aborted && !s.Txn.ReadOnly()

@@ -322,22 +322,7 @@ func (s *server) raise(env *protocol.Env[store.Message], at clock.Stamp) {
 	if !due {
 		return
 	}
-	if _, ok := s.propose(env, ceil{Ceiling: c, Horizon: clock.Stamp(max(env.Now-s.cfg.Retain, 0))}); !ok {
+	if _, ok := s.propose(env, ceil{Ceiling: c, Horizon: s.copies.horizon(env.Now, s.cfg.Retain)}); !ok {
 		s.reads.Failed()
-	}
-}
-
-// onRaise does what a member asks for.
-func (s *server) onRaise(env *protocol.Env[store.Message], from protocol.ID, m raise) {
-	members, _ := s.group.Members()
-	if !s.group.Current() || !slices.Contains(members, from) || m.At > clock.Stamp(env.Now+s.cfg.MaxAhead) {
-		return
-	}
-	if m.Admit && slices.Contains(s.state.books.deaf, from) {
-		s.propose(env, reader{Server: from, Serves: true})
-	}
-	if m.At > 0 {
-		s.raised = env.Now
-		s.raise(env, m.At)
 	}
 }

@@ -31,7 +31,6 @@ type certification struct {
 	local   clock.Stamp // [STR: LC]
 	bound   clock.Stamp // what it has written is not read in later snapshots before it is final
 	read    clock.Stamp // the latest snapshot in which it was
-	above   clock.Stamp // the latest snapshot in which what it overwrites was read here
 
 	words map[uint32]*words // by shard
 }
@@ -179,8 +178,12 @@ func (c *coordinator) onCertified(env *protocol.Env[store.Message], from protoco
 	if id, _ := c.local(min(m.Shard, uint32(len(c.cfg.Layout.Sites[0].Shards)-1))); id != from {
 		return
 	}
-	if t == nil || t.stage == over && t.decided != nil {
+	// One that nobody knows may be prepared everywhere, with the server's word: see onRelease.
+	if d := c.past.of[m.ID]; t == nil && d.Verdict == store.Aborted || t != nil && t.stage == over && t.decided != nil {
 		env.Send(from, release{m.Shard, m.ID})
+		return
+	}
+	if t == nil {
 		return
 	}
 	switch {
@@ -248,7 +251,6 @@ func (c *coordinator) maybeLocal(env *protocol.Env[store.Message], t *txn) {
 		t.local = max(t.local, x.local+1)
 		t.bound = min(t.bound, x.bound)
 	}
-	t.local = max(t.local, t.above+1)
 	for _, w := range t.writes {
 		t.local = max(t.local, c.table.above(w.Key)+1)
 	}
@@ -425,8 +427,11 @@ func (c *coordinator) wordsAgain(env *protocol.Env[store.Message], t *txn) {
 		}
 	}
 	if t.vouched != nil && c.mode.speculates {
+		soon := clock.Stamp(env.Now + lookTrips*c.cfg.RoundTrip*5/4) // somebody looks again before
 		for _, w := range t.sure {
-			c.askCertify(env, t, uint32(c.places[w.Server].Index))
+			if k := uint32(c.places[w.Server].Index); t.vouched[k] < soon {
+				c.askCertify(env, t, k)
+			}
 		}
 	}
 }

@@ -129,6 +129,8 @@ func (c *coordinator) Receive(env *protocol.Env[store.Message], from protocol.ID
 		c.onDisplaced(env, from, m)
 	case word:
 		c.onWord(env, from, m)
+	case confirmed:
+		c.onConfirmed(env, from, m)
 	case pong:
 		c.onPong(env, from, m)
 	case told:

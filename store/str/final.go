@@ -80,9 +80,6 @@ func (c *coordinator) commit(env *protocol.Env[store.Message], t *txn, at clock.
 	}
 	for _, d := range by {
 		delete(d.on, t.id)
-		if d.stage == certifying && slices.ContainsFunc(t.writes, func(w store.Write) bool { return d.writesKey(w.Key) }) {
-			d.above = max(d.above, t.read) // the table does not say it any more
-		}
 	}
 	for _, d := range c.readers(t) {
 		delete(d.unsafe, t.id)

@@ -1,6 +1,7 @@
 package str
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -34,8 +35,10 @@ type held struct {
 	heard time.Duration // when its coordinator was heard of last
 	// over is what became of it, as its coordinator has said and the group has not agreed yet.
 	over *outcome
-	// gaveWay says that a tentative one has given way to one in the log.
-	gaveWay bool
+	// gaveWay says that a tentative one has given way to one in the log, and released when its
+	// coordinator has said that nobody sees it; 0: it has not.
+	gaveWay  bool
+	released time.Duration
 	// before are tentative transactions that have given way to this one, and that their coordinator
 	// may still show to others: this member does not give its word until that is over.
 	before map[store.TxnID]bool
@@ -160,9 +163,26 @@ func (s *server) stored(env *protocol.Env[store.Message], at raft.Position, comm
 	switch m := m.(type) {
 	case prepare:
 		s.isLogged(env, at, m.Part)
+	case confirm:
+		s.isConfirmed(env, at, m.ID)
 	case decide:
 		s.wasShown(m.ID, m.Read)
 	}
+}
+
+// isConfirmed tells a transaction's coordinator that the entry is in the log here which says that
+// its client was right.
+func (s *server) isConfirmed(env *protocol.Env[store.Message], at raft.Position, id store.TxnID) {
+	h := s.held[id]
+	if h == nil {
+		return
+	}
+	out := confirmed{Shard: s.self, ID: id, At: at}
+	before := h.stage == agreed || h.stage == inLog && s.logHas(h) && h.at.Index < at.Index
+	if _, leads := s.group.Leads(); leads && before && !s.proposed[id] && !s.fenced[id] {
+		out.Members, _ = s.group.Members()
+	}
+	env.Send(h.part.Origin, out)
 }
 
 // wasShown takes note of the latest snapshot in which a coordinator has shown what a transaction
@@ -282,12 +302,19 @@ func (s *server) isOver(env *protocol.Env[store.Message], id store.TxnID, r resu
 	s.waits.touchPrepare(id)
 }
 
-// applied drops parts whose place in the log turned out to hold something else.
+// applied drops parts whose place in the log turned out to hold something else. Those of the site's
+// coordinators are tentative again: this server's word may have gone along with them (S20).
 func (s *server) applied(env *protocol.Env[store.Message], at raft.Position) {
 	for len(s.logged) > 0 && s.logged[0].at.Index <= at.Index {
 		h := s.logged[0]
 		s.logged = s.logged[1:]
-		if h.stage == inLog && s.held[h.part.ID] == h {
+		switch {
+		case h.stage != inLog || s.held[h.part.ID] != h:
+		case slices.Contains(s.cfg.Layout.Sites[s.place.Site].Coordinators, h.part.Origin):
+			h.stage, h.at, h.heard = tentative, raft.Position{}, env.Now
+			s.putOwn(env, h)
+			s.touch(h)
+		default:
 			s.drop(env, h)
 		}
 	}
@@ -310,8 +337,8 @@ func (s *server) loadOwn(env *protocol.Env[store.Message]) {
 }
 
 // takeOver takes over a state that was on disk, or that has replaced this member's, if there is
-// one. Nobody remembers who has read what, here before a restart, or of what was decided in between;
-// but it was all at or below the ceiling.
+// one. Nobody remembers who has read what, here before a restart, or of what was decided in
+// between; but it was all at or below the ceiling.
 func (s *server) takeOver(env *protocol.Env[store.Message]) {
 	if !s.state.loaded {
 		return
@@ -375,14 +402,58 @@ func (s *server) onOutcome(env *protocol.Env[store.Message], m outcome) {
 	}
 }
 
-// onRelease takes note that nobody sees a tentative transaction any more.
+// onRelease takes note that nobody sees a tentative transaction any more. One that has given way
+// may be prepared all the same: its coordinator may have been started again, and not know it. Then
+// this server's word went along, and stands (S20), so the transaction is held until the group has
+// spoken.
 func (s *server) onRelease(env *protocol.Env[store.Message], from protocol.ID, m release) {
 	h := s.held[m.ID]
 	if h != nil && h.stage == tentative && h.part.Origin == from {
-		s.drop(env, h)
+		if h.gaveWay {
+			h.released = cmp.Or(h.released, env.Now)
+		} else {
+			s.drop(env, h)
+		}
 	}
 	s.unseen(env, m.ID)
 	s.waits.dropCertify(m.ID)
+}
+
+// sweepTentative has the group refuse what is certified at the site only and was given up: unless
+// it is prepared, when its entry comes here by and by.
+func (s *server) sweepTentative(env *protocol.Env[store.Message]) {
+	for _, h := range s.all() {
+		if h.stage != tentative {
+			continue
+		}
+		silent := env.Now-h.heard > tentativeTrips*s.cfg.RoundTrip
+		if silent {
+			s.noted = max(s.noted, s.reads.Ceiling()) // its coordinator may count on that: see vouch
+		}
+		if silent || h.released > 0 && env.Now-h.released > releasedTrips*s.cfg.RoundTrip {
+			s.fence(env, h.part.ID)
+		}
+		if h.gaveWay && h.released == 0 {
+			env.Send(h.part.Origin, displaced{s.self, h.part.ID})
+		}
+	}
+}
+
+// fence has the group refuse a transaction that is not prepared.
+func (s *server) fence(env *protocol.Env[store.Message], id store.TxnID) {
+	if s.group.Current() {
+		if !s.fenced[id] {
+			s.propose(env, fence{id})
+		}
+		return
+	}
+	b, err := s.state.format.Append(nil, fence{id})
+	if err != nil {
+		panic(fmt.Sprintf("str: a command cannot be encoded: %v", err)) // it is of the format
+	}
+	if leader := s.group.Leader().ID; leader != 0 && leader != s.cfg.ID {
+		env.Send(leader, ask{Shard: s.self, Command: b}) // what it answers is in the log, too
+	}
 }
 
 func (s *server) checkHeld() error {

@@ -108,6 +108,15 @@ type (
 		Serving []protocol.ID
 		Past    clock.Stamp
 	}
+	// confirmed tells a coordinator that a member of its transaction's first shard has, in its log and
+	// on disk, the entry which says that its client was right. Members is of the leader, and only if
+	// nothing before that entry can make it void: then a majority of them makes it count.
+	confirmed struct {
+		Shard   uint32
+		ID      store.TxnID
+		At      raft.Position
+		Members []protocol.ID
+	}
 	// wordWanted asks for it again. Missing matters to the leader: the readers that were asked and
 	// have not answered.
 	wordWanted struct {
@@ -125,12 +134,13 @@ type (
 		Read   clock.Stamp // as in decide
 	}
 
-	// raise asks the leader to have its group put a ceiling above a snapshot on record and, with
-	// Admit, to count the sender as a reader again.
+	// raise asks the leader to have its group put a ceiling above a snapshot on record, with Admit to
+	// count the sender as a reader again, and with Keep to keep a snapshot that is copied.
 	raise struct {
 		Shard uint32
 		At    clock.Stamp
 		Admit bool
+		Keep  clock.Stamp
 	}
 
 	// ping asks a server for a pong, to learn how far away it is.
@@ -148,8 +158,8 @@ type (
 
 // codec is the format of messages and, from tag 48 on, of commands.
 func codec() *wirefmt.Format[store.Message] {
-	return wirefmt.NewFormat("str", 1, slices.Concat(store.RequestKinds(), store.SpeculationKinds(), localKinds(),
-		groupKinds(), commandKinds())...)
+	return wirefmt.NewFormat("str", 1, slices.Concat(store.RequestKinds(), store.SnapshotKinds(),
+		store.SpeculationKinds(), localKinds(), groupKinds(), commandKinds())...)
 }
 
 func localKinds() []wirefmt.Kind[store.Message] {
@@ -241,10 +251,17 @@ func groupKinds() []wirefmt.Kind[store.Message] {
 			wirefmt.Uint32(c, &m.Shard)
 			wirefmt.Uint(c, &m.At)
 			wirefmt.Bool(c, &m.Admit)
+			wirefmt.Uint(c, &m.Keep)
 		}),
 		wirefmt.NewKind[store.Message](31, func(c *wirefmt.Coder, m *ping) { wirefmt.Uint(c, &m.Ref) }),
 		wirefmt.NewKind[store.Message](32, func(c *wirefmt.Coder, m *pong) { wirefmt.Uint(c, &m.Ref) }),
 		wirefmt.NewKind[store.Message](30, func(c *wirefmt.Coder, m *orphan) { partFields(c, &m.Part) }),
+		wirefmt.NewKind[store.Message](40, func(c *wirefmt.Coder, m *confirmed) {
+			wirefmt.Uint32(c, &m.Shard)
+			store.VersionFields(c, &m.ID)
+			positionFields(c, &m.At)
+			serversFields(c, &m.Members)
+		}),
 		wirefmt.NewKind[store.Message](33, func(c *wirefmt.Coder, m *kept) {
 			wirefmt.Uint32(c, &m.Shard)
 			store.VersionFields(c, &m.ID)

@@ -1,6 +1,7 @@
 package str
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/foresay/foresay/internal/plant"
@@ -23,14 +24,19 @@ func stampPlants() []plant.Bug {
 				Old: "\t\ts.wasShown(m.ID, m.Read)\n\t\ts.isOver(",
 				New: "\t\tif !MUTANT {\n\t\t\ts.wasShown(m.ID, m.Read)\n\t\t}\n\t\ts.isOver(",
 			}, {
-				Old: "\t\ts.wasShown(m.ID, m.Read)\n\t}\n}\n\n// wasShown",
-				New: "\t\tif !MUTANT {\n\t\t\ts.wasShown(m.ID, m.Read)\n\t\t}\n\t}\n}\n\n// wasShown",
+				Old: "\t\ts.wasShown(m.ID, m.Read)\n\t}\n}\n\n// isConfirmed",
+				New: "\t\tif !MUTANT {\n\t\t\ts.wasShown(m.ID, m.Read)\n\t\t}\n\t}\n}\n\n// isConfirmed",
 			}},
 		},
 		{
-			Name: "a local commit is not above what was read from another one", Test: "TestSeedsNotice/162",
+			Name: "a local commit is not above what was read from another one", Test: "TestLocalAboveReads",
 			Old: "\t\t\tabove = max(above, x.read)\n",
 			New: "\t\t\tif !MUTANT {\n\t\t\t\tabove = max(above, x.read)\n\t\t\t}\n",
+		},
+		{
+			Name: "what was read of a transaction is forgotten once it is final", Test: "TestLocalAboveReads",
+			Old: "\t\te.read, e.final = max(e.read, x.read), max",
+			New: "\t\tif !MUTANT {\n\t\t\te.read = max(e.read, x.read)\n\t\t}\n\t\te.read, e.final = e.read, max",
 		},
 		{
 			Name: "reads of what the site has no copy of are not noted (S4)", Test: "TestReadsElsewhereAreNoted",
@@ -39,7 +45,7 @@ func stampPlants() []plant.Bug {
 		},
 		{
 			Name: "what is certified without a server of the site may be in a snapshot that lacks it",
-			Test: "TestSeedsNotice/182",
+			Test: "TestCertifiedApart",
 			Old:  "\tif t.apart {\n", New: "\tif t.apart && !MUTANT {\n",
 		},
 		{
@@ -81,7 +87,7 @@ func readPlants() []plant.Bug {
 			Old: "\t\t\th.blind = true\n", New: "\t\t\th.blind = !MUTANT\n",
 		},
 		{
-			Name: "a word to a coordinator is not on disk (S20)", Test: "TestSeedsNotice/718",
+			Name: "a word to a coordinator is not on disk (S20)", Test: "TestCertifiedIsOnDisk",
 			Old: "\t\ts.putOwn(env, h) // whoever", New: "\t\tif !MUTANT {\n\t\t\ts.putOwn(env, h)\n\t\t} // whoever",
 		},
 		{
@@ -90,7 +96,7 @@ func readPlants() []plant.Bug {
 		},
 		{
 			Name: "who depends on a later commit goes on (S8)", Test: "TestSeedsNotice/1",
-			Old: "\t\tif d.at < at {\n", New: "\t\tif d.at < at && !MUTANT {\n",
+			Old: "\t\tif d.limitOf(t.id) < at && c", New: "\t\tif d.limitOf(t.id) < at && !MUTANT && c",
 		},
 		{
 			Name: "who depends on what is aborted goes on", Test: "TestSeedsNotice/10",
@@ -142,14 +148,25 @@ func readPlants() []plant.Bug {
 		},
 		{
 			Name: "nobody vouches for longer", Test: "TestVouchedCommits",
-			Old: "\t\t\tc.askCertify(env, t, uint32(c.places[w.Server].Index))\n",
-			New: "\t\t\tif !MUTANT {\n\t\t\t\tc.askCertify(env, t, uint32(c.places[w.Server].Index))\n\t\t\t}\n",
+			Old: "\t\t\t\tc.askCertify(env, t, k)\n",
+			New: "\t\t\t\tif !MUTANT {\n\t\t\t\t\tc.askCertify(env, t, k)\n\t\t\t\t}\n",
 		},
 		{
 			Name: "what is given up at a server was vouched for in vain", Test: "TestForgottenTentative",
-			Old: "\t\t\ts.noted = max(s.noted, s.reads.Ceiling()) // its",
-			New: "\t\t\tif MUTANT {\n\t\t\t\ts.drop(env, h)\n\t\t\t\tcontinue\n\t\t\t}\n" +
-				"\t\t\ts.noted = max(s.noted, s.reads.Ceiling()) // its",
+			Old: "\t\tif silent {\n", New: "\t\tif silent && !MUTANT {\n",
+		},
+		{
+			Name: "what is given up at a server is not prepared (S20)", Test: "TestForgottenTentative",
+			Old: "\t\t\ts.fence(env, h.part.ID)\n",
+			New: "\t\t\tif MUTANT {\n\t\t\t\ts.drop(env, h)\n\t\t\t}\n\t\t\ts.fence(env, h.part.ID)\n",
+		},
+		{
+			Name: "what nobody sees is not prepared (S20)", Test: "TestDisplaced",
+			Old: "\t\tif h.gaveWay {\n\t\t\th.rel", New: "\t\tif h.gaveWay && !MUTANT {\n\t\t\th.rel",
+		},
+		{
+			Name: "what was overwritten is not prepared again (S20)", Test: "TestOverwritten",
+			Old: "Coordinators, h.part.Origin):\n", New: "Coordinators, h.part.Origin) && !MUTANT:\n",
 		},
 		{
 			Name: "what depends on a local commit is read for longer", Test: "TestBoundOfDependents",
@@ -190,7 +207,7 @@ func certifyPlants() []plant.Bug {
 			}},
 		},
 		{
-			Name: "the horizon that was proposed does not count (S24)", Test: "TestSeedsNotice/522",
+			Name: "the horizon that was proposed does not count (S24)", Test: "TestProposedHorizon",
 			Old: " || t.log && t.at < s.horizon {", New: " || t.log && t.at < s.horizon && !MUTANT {",
 			Also: []plant.Edit{{
 				Old: "\tif p.At < g.values.Horizon(state) {\n", New: "\tif p.At < g.values.Horizon(state) && !MUTANT {\n",
@@ -205,7 +222,7 @@ func certifyPlants() []plant.Bug {
 			}},
 		},
 		{
-			Name: "the certified gives way to nobody (S10)", Test: "TestSeedsNotice/31",
+			Name: "the certified gives way to nobody (S10)", Test: "TestDisplaced",
 			Old: "\t\t\tif o.stage != tentative || o == h ||",
 			New: "\t\t\tif o.stage != tentative || MUTANT || o == h ||",
 		},
@@ -215,13 +232,13 @@ func certifyPlants() []plant.Bug {
 		},
 		{
 			Name: "a transaction commits before what it depends on", Test: "TestSeedsNotice/1",
-			Old: "t.stage != locally || t.agreed || len(t.on) > 0 {",
-			New: "t.stage != locally || t.agreed || len(t.on) > 0 && !MUTANT {",
+			Old: "t.staged || len(t.on) > 0 {",
+			New: "t.staged || len(t.on) > 0 && !MUTANT {",
 		},
 		{
 			Name: "who begins anew stands on what it had read", Test: "TestBeginsAnew",
-			Old: "t.stage == running && !t.gave(m.Txn.Reads) {",
-			New: "t.stage == running && !t.gave(m.Txn.Reads) && !MUTANT {",
+			Old: "\tif !t.gave(m.Txn.Reads) ||",
+			New: "\tif !t.gave(m.Txn.Reads) && !MUTANT ||",
 		},
 		{
 			Name: "what was begun anew is committed as if nobody had asked for that before", Test: "TestCommitsAnew",
@@ -234,7 +251,7 @@ func certifyPlants() []plant.Bug {
 		},
 		{
 			Name: "a coordinator waits for words on what is finished", Test: "TestFinishedMeanwhile",
-			Old: "!ok && !w.asks && t.asked%finishedLooks == 0 {", New: "!ok && !w.asks && t.asked%finishedLooks == 0 && !MUTANT {",
+			Old: "t.asked%finishedLooks == 0 {", New: "t.asked%finishedLooks == 0 && !MUTANT {",
 		},
 		{
 			Name: "a client goes on as of another snapshot", Test: "TestClientNotices",
@@ -296,7 +313,7 @@ func certifyPlants() []plant.Bug {
 				"\t\t\tenv.Send(s.cfg.Layout.Coordinator(s.place.Site, id), orphan",
 		},
 		{
-			Name: "who was refused is prepared later", Test: "TestSeedsNotice/56",
+			Name: "who was refused is prepared later", Test: "TestFenced",
 			Old: "\t\t\tr = g.ended(state, m.ID, result{State: aborted, Reason: store.Fenced})\n",
 			New: "\t\t\tif r = (result{State: aborted, Reason: store.Fenced}); !MUTANT {\n" +
 				"\t\t\t\tr = g.ended(state, m.ID, r)\n\t\t\t}\n",
@@ -304,9 +321,42 @@ func certifyPlants() []plant.Bug {
 	}
 }
 
+// copyPlants have copies of the whole shard not be snapshots.
+func copyPlants() []plant.Bug {
+	return []plant.Bug{
+		{
+			Name: "a copy is no read", Test: "TestPages",
+			Old: "\ts.noted = max(s.noted, at)\n\tif s.mayChange",
+			New: "\tif !MUTANT {\n\t\ts.noted = max(s.noted, at)\n\t}\n\tif s.mayChange",
+		},
+		{
+			Name: "a copy does not wait for those who may be in it", Test: "TestPages",
+			Old: "\tif s.mayChange(at) {\n", New: "\tif s.mayChange(at) && !MUTANT {\n",
+		},
+		{
+			Name: "a copy is made of who serves no reads", Test: "TestPages",
+			Old: "\tcase s.deaf():\n\t\tout.Reason = store.Fenced\n\t\treturn out\n",
+			New: "\tcase s.deaf() && !MUTANT:\n\t\tout.Reason = store.Fenced\n\t\treturn out\n",
+		},
+		{
+			Name: "a snapshot that is copied is given up", Test: "TestCopiesAreKept",
+			Old: "\t\th = min(h, at)\n\t}\n\treturn", New: "\t\tif !MUTANT {\n\t\t\th = min(h, at)\n\t\t}\n\t}\n\treturn",
+		},
+		{
+			Name: "a leader gives up what its predecessor kept", Test: "TestCopiesAreKept",
+			Old: "\tif now-c.began < retain {\n", New: "\tif now-c.began < retain && !MUTANT {\n",
+		},
+		{
+			Name: "a copy is of what comes later", Test: "TestPages",
+			Old: "\tcase m.At > now:\n\t\tout.Reason = store.Locked\n",
+			New: "\tcase m.At > now && !MUTANT:\n\t\tout.Reason = store.Locked\n",
+		},
+	}
+}
+
 // plants leave out one rule at a time, in the source.
 func plants() []plant.Bug {
-	bugs := append(append(stampPlants(), readPlants()...), certifyPlants()...)
+	bugs := slices.Concat(stampPlants(), readPlants(), certifyPlants(), copyPlants(), aheadPlants())
 	for i := range bugs {
 		bugs[i].Dir = "store/str"
 	}

@@ -1,6 +1,9 @@
 package str
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/foresay/foresay/history"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
@@ -20,6 +23,7 @@ type variant struct {
 	physical   bool
 	logEntries int         // that a group keeps in its log; 0: as package smr has it
 	ends       uint64      // that a shard remembers; 0: remembered
+	pageBytes  int         // of a page of a snapshot; 0: pageBytes
 	seen       func(event) // is told what happens; nil: nobody
 }
 
@@ -30,11 +34,23 @@ func (v variant) remembers() uint64 {
 	return remembered
 }
 
+func (v variant) page() int { return cmp.Or(v.pageBytes, pageBytes) }
+
 // The protocol's modes.
 func modes() []variant {
 	return []variant{
 		{name: "internal", speculates: true, early: true},
 		{name: "clocksi-rep", physical: true},
+	}
+}
+
+// settings are further combinations, which tell apart what each part brings: experiments ask for
+// them (Protocol.Variant), and no store is made in one.
+func settings() []variant {
+	return []variant{
+		{name: "precise"},
+		{name: "physical-reads", speculates: true, physical: true},
+		{name: "planet", early: true, physical: true}, // [STR §8]
 	}
 }
 
@@ -59,14 +75,14 @@ func protocolOf(v variant) store.Protocol {
 			return kit.NodeOf(func(cfg store.Config) (*coordinator, error) { return newCoordinator(cfg, v) })(cfg)
 		},
 		NewClient: kit.ClientOf(newClient),
-		Codec:     codec(), FixedSites: true, Partial: true, Leads: true, Stamped: true, Steps: true,
+		Codec:     codec(), FixedSites: true, Partial: true, Leads: true, Stamped: true, Steps: true, Snapshots: true,
 		Speculates: v.early,
 		Modes:      names, Mode: v.name,
 	}
 	p.Variant = func(name string) store.Protocol {
-		for _, m := range modes() {
+		for _, m := range slices.Concat(modes(), settings()) {
 			if m.name == name {
-				m.logEntries, m.ends, m.seen = v.logEntries, v.ends, v.seen
+				m.logEntries, m.ends, m.pageBytes, m.seen = v.logEntries, v.ends, v.pageBytes, v.seen
 				return protocolOf(m)
 			}
 		}

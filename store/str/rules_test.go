@@ -376,6 +376,29 @@ func TestDisplaced(t *testing.T) {
 	if w := only[word](s.said()); len(w) != 1 || w[0].ID != txnID(200) {
 		t.Errorf("once it is let go: %+v", w)
 	}
+	stamp := s.held[txnID(100)].stamp
+	s.noted += 1000
+	s.isLogged(s.env, raft.Position{Index: 2, Term: 1}, s.part(100, a))
+	if h := s.held[txnID(100)]; h.stamp != stamp {
+		t.Errorf("it is prepared all the same, and stamped %v, want %v", h.stamp, stamp)
+	}
+}
+
+// TestOverwritten has the word that went along with a transaction stand when its entry is
+// overwritten, until the group has refused it.
+func TestOverwritten(t *testing.T) {
+	s := newSoloServer(t)
+	a := s.key(0, "a")
+	stamp := s.certifies(100, a)[0].Stamp
+	p := s.part(100, a)
+	p.Origin = 10
+	s.isLogged(s.env, raft.Position{Index: 1, Term: 1}, p)
+	s.applied(s.env, raft.Position{Index: 1, Term: 2})
+	s.noted += 1000
+	s.isLogged(s.env, raft.Position{Index: 2, Term: 2}, p)
+	if h := s.held[txnID(100)]; h.stamp != stamp {
+		t.Errorf("it is stamped %v, want %v", h.stamp, stamp)
+	}
 }
 
 // TestServesAgain has a member that counts as a reader again not show what commits without it: it
@@ -512,38 +535,6 @@ func TestNoReaders(t *testing.T) {
 	}
 }
 
-// TestVouchedCommits has what is certified at the site be shown together with no later commit than
-// its server vouches for: one above that may have overtaken it, without that server.
-func TestVouchedCommits(t *testing.T) {
-	c := newSoloCoordinator(t)
-	a, b, m := c.key(0, "a"), c.key(0, "b"), c.key(0, "m")
-	c.begins(5, m)
-	c.Receive(c.env, 205, store.CommitRequest{Txn: store.Txn{ID: txnID(5), Writes: []store.Write{{Key: a}}}})
-	c.said()
-	c.Receive(c.env, 11, vouched{Shard: 0, ID: txnID(5), Until: 30})
-	c.Receive(c.env, 11, certified{Shard: 0, ID: txnID(5), Stamp: 6})
-	c.local(t, 5)
-	finds := func(at, version uint64) []store.Message {
-		c.begins(at, b)
-		for ref, r := range c.coordinator.reads {
-			if r.t.id == txnID(at) {
-				v := store.Version{Time: version, Client: 1}
-				c.Receive(c.env, r.to, found{Ref: ref, Value: store.Value{Version: v, Present: true, Bytes: []byte("b")}})
-			}
-		}
-		c.said()
-		return c.reads(at, a)
-	}
-	expectValues(t, finds(40, 30), "")
-	expectValues(t, finds(50, 31))
-	c.Expire(c.env, txnTimer{txnID(5)})
-	if asked := only[certify](c.said()); len(asked) != 1 || asked[0].ID != txnID(5) {
-		t.Errorf("its server is asked %+v", asked)
-	}
-	c.Receive(c.env, 11, vouched{Shard: 0, ID: txnID(5), Until: 31})
-	expectValues(t, c.said(), "")
-}
-
 // TestForgottenTentative has what was certified at the site, and is given up there, be overtaken
 // by no commit that its coordinator was told would wait for it.
 func TestForgottenTentative(t *testing.T) {
@@ -556,70 +547,11 @@ func TestForgottenTentative(t *testing.T) {
 	}
 	s.env.Now += 25 * s.cfg.RoundTrip
 	s.sweep(s.env)
+	if s.held[txnID(100)] == nil {
+		t.Error("it is dropped before the group has refused it")
+	}
+	s.isOver(s.env, txnID(100), result{State: aborted, Reason: store.Fenced})
 	if got := s.certifies(200, a); len(got) != 1 || got[0].Stamp <= said[0].Until {
 		t.Errorf("another one is certified so: %+v", got)
-	}
-}
-
-// TestWordsStay has a member that starts again carry out what follows the state on its disk: what
-// is prepared there keeps its stamp.
-func TestWordsStay(t *testing.T) {
-	s := newSoloServer(t)
-	at, p := raft.Position{Index: 4, Term: 1}, s.part(2000, s.key(0, "a"))
-	s.isLogged(s.env, at, p)
-	stamp := s.held[p.ID].stamp
-	s.state.hold(&heldPart{part: p, at: at})
-	s.state.loaded, s.state.results = true, make([]result, 1)
-	command, err := s.state.format.Append(nil, ceil{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.noted += 1000
-	s.committed(s.env, raft.Position{Index: 14, Term: 1}, command)
-	if h := s.held[p.ID]; h == nil || h.stage != agreed || h.stamp != stamp {
-		t.Errorf("it was stamped %v, and is held as %+v", stamp, h)
-	}
-}
-
-// TestCommitsAnew has a coordinator that was started again, and has begun a transaction anew, ask
-// what became of the commit that was asked for before: it may be prepared as of another snapshot.
-func TestCommitsAnew(t *testing.T) {
-	for _, silent := range []bool{false, true} {
-		c := newSoloCoordinator(t)
-		c.begins(7, c.key(0, "a"))
-		if silent {
-			c.end(c.env, c.txns[txnID(7)])
-		}
-		txn := store.Txn{ID: txnID(7), Writes: []store.Write{{Key: c.key(0, "a")}}}
-		c.Receive(c.env, 207, store.CommitRequest{Txn: txn, Recover: true})
-		said := c.said()
-		if len(only[certify](said))+len(only[store.Decided](said)) > 0 || c.rescue[txn.ID] == nil {
-			t.Errorf("given up before: %v; it says %+v", silent, said)
-		}
-	}
-}
-
-// TestFinishedMeanwhile has a coordinator that lacks words find out that somebody else has finished
-// its transaction: the members have forgotten it.
-func TestFinishedMeanwhile(t *testing.T) {
-	c := newSoloCoordinator(t)
-	a := c.key(0, "a")
-	c.begins(5, a)
-	asked := only[ask](c.commits(5, 6, a))
-	if len(asked) != 1 {
-		t.Fatalf("it is certified so: %+v", asked)
-	}
-	c.Receive(c.env, 11, told{asked[0].Ref, result{State: prepared}})
-	asked = nil
-	for range finishedLooks {
-		c.Expire(c.env, txnTimer{txnID(5)})
-		asked = append(asked, only[ask](c.said())...)
-	}
-	if len(asked) != 1 {
-		t.Fatalf("the group is asked %+v", asked)
-	}
-	c.Receive(c.env, 11, told{asked[0].Ref, result{State: committed, At: 9}})
-	if d := only[store.Decided](c.said()); len(d) != 1 || d[0].Verdict != store.Committed || d[0].Version.Time != 9 {
-		t.Errorf("its client is told %+v", d)
 	}
 }

@@ -30,7 +30,7 @@ type server struct {
 	// shown are the reads at coordinators, of what was not final then. Nobody has a ceiling there.
 	shown *mvcc.Reads
 	// noted is the latest snapshot in which any key may have been read elsewhere, at a coordinator or
-	// before a restart: commits are above it.
+	// before a restart, or that was copied: commits are above it.
 	noted clock.Stamp
 	held  map[store.TxnID]*held
 	byKey map[store.Key][]*held
@@ -51,6 +51,7 @@ type server struct {
 	// raised is when a ceiling was last asked for: of the leader or, if this is the leader, by
 	// anybody.
 	raised time.Duration
+	copies copies
 	opened map[store.TxnID]time.Duration
 }
 
@@ -81,9 +82,10 @@ const (
 	// orphanTrips is after how many round trips another coordinator finishes a prepared transaction:
 	// one at the first site. Those of later sites wait for longer.
 	orphanTrips = 12
-	// tentativeTrips is for how many round trips what is certified at the site only is kept while its
-	// coordinator is silent.
+	// tentativeTrips is after how many round trips the group refuses what is certified at the site
+	// only and whose coordinator is silent, releasedTrips if it has given way, and nobody sees it.
 	tentativeTrips = 24
+	releasedTrips  = 4
 )
 
 // newServer returns a server. The error names the field of the configuration that is wrong.
@@ -143,6 +145,8 @@ func (s *server) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 	switch m := msg.(type) {
 	case readAt:
 		s.onRead(env, from, m)
+	case store.PageRequest:
+		s.onPage(env, from, m)
 	case ping:
 		env.Send(from, pong(m))
 	case store.ReadRequest:
@@ -330,7 +334,10 @@ func (s *server) mayReplace(env *protocol.Env[store.Message], m store.Replace) b
 }
 
 // current has a new leader raise the ceiling, as if somebody had asked.
-func (s *server) current(env *protocol.Env[store.Message], _ uint64) { s.raised = env.Now }
+func (s *server) current(env *protocol.Env[store.Message], _ uint64) {
+	s.raised = env.Now
+	s.copies.lead(env.Now)
+}
 
 // follows sends whoever has asked to the new leader. What was proposed may be carried out or not,
 // and the new leader answers only what it was asked.
@@ -353,8 +360,8 @@ func (s *server) follows(env *protocol.Env[store.Message]) {
 	s.reads.Failed()
 }
 
-// sweep has coordinators finish what has been open for long, forgets tentative transactions that
-// were given up, and asks for this member to serve reads again if it does not.
+// sweep has coordinators finish what has been open for long, the group refuse tentative
+// transactions that were given up, and asks for this member to serve reads again if it does not.
 func (s *server) sweep(env *protocol.Env[store.Message]) {
 	s.waits.dropOld(env.Now - waitTrips*s.cfg.RoundTrip)
 	for _, r := range s.waits.high {
@@ -362,15 +369,7 @@ func (s *server) sweep(env *protocol.Env[store.Message]) {
 			s.wantCeiling(env, m.At)
 		}
 	}
-	for _, h := range s.all() {
-		if h.stage == tentative && env.Now-h.heard > tentativeTrips*s.cfg.RoundTrip {
-			s.noted = max(s.noted, s.reads.Ceiling()) // its coordinator may count on that: see vouch
-			s.drop(env, h)
-		}
-		if h.stage == tentative && h.gaveWay {
-			env.Send(h.part.Origin, displaced{s.self, h.part.ID})
-		}
-	}
+	s.sweepTentative(env)
 	_, leads := s.group.Leads()
 	if member, _ := s.group.Standing(); member && slices.Contains(s.state.books.deaf, s.cfg.ID) {
 		if leader := s.group.Leader().ID; leader != 0 && leader != s.cfg.ID {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/foresay/foresay/clock"
 	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr/raft"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/kit"
 )
@@ -20,6 +21,10 @@ type speculation struct {
 	// not be committed for good; staged, that this is what is on record.
 	held, staged bool
 	since        time.Duration // when the commit was asked for
+	// confirmed is where members have the entry which says that the client was right, and leading what
+	// the leader says.
+	confirmed map[protocol.ID]raft.Position
+	leading   confirmed
 }
 
 const (
@@ -124,6 +129,33 @@ func (c *coordinator) speculatesOn(env *protocol.Env[store.Message], t *txn, s *
 func (c *coordinator) confirm(env *protocol.Env[store.Message], t *txn) {
 	if t.stage == locally && t.staged && !t.held && !t.agreed {
 		c.calls.Ask(env, kit.GroupCall{Shard: t.shards[0], ID: t.id, Command: confirm{t.id}})
+	}
+}
+
+// onConfirmed takes a member's word that the first shard's log says that the client was right. A
+// majority's makes it so, some time before the group has carried it out.
+func (c *coordinator) onConfirmed(env *protocol.Env[store.Message], from protocol.ID, m confirmed) {
+	t := c.txns[m.ID]
+	p, ok := c.places[from]
+	if t == nil || !ok || uint32(p.Index) != m.Shard || t.stage != locally || !t.staged || t.held || t.agreed ||
+		m.Shard != t.shards[0] {
+		return
+	}
+	if t.confirmed == nil {
+		t.confirmed = map[protocol.ID]raft.Position{}
+	}
+	if t.confirmed[from] = m.At; len(m.Members) > 0 {
+		t.leading = m
+	}
+	n := 0
+	for _, id := range t.leading.Members {
+		if t.confirmed[id] == t.leading.At {
+			n++
+		}
+	}
+	if n > 0 && n > len(t.leading.Members)/2 {
+		t.staged = false
+		c.maybeFinal(env, t)
 	}
 }
 

@@ -53,6 +53,13 @@ func TestConformance(t *testing.T) {
 	}
 }
 
+// TestSettings plays a few seeds of each.
+func TestSettings(t *testing.T) {
+	for _, m := range settings() {
+		t.Run(m.name, func(t *testing.T) { storetest.Conformance(t, subject(m), 50) })
+	}
+}
+
 func TestPrograms(t *testing.T) {
 	for _, m := range modes() {
 		t.Run(m.name, func(t *testing.T) { storetest.Programs(t, subject(m), 40) })

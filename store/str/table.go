@@ -24,7 +24,8 @@ type entry struct {
 	// certifying is the transaction that is being certified to write the key; nil: none is.
 	certifying *txn
 	queue      []*txn // that wait for that to end, or for local ones to be final
-	// read is the latest snapshot in which the key was read here; of a key without a copy at the site.
+	// read is the latest snapshot in which the key was read here, of those that a server of the site
+	// may not know: of a key without a copy there, or of a version that was not final then.
 	read clock.Stamp
 	// final is when a transaction of the coordinator's has written the key last, as of its commit: a
 	// site without a copy has nobody else who knows (S3).
@@ -116,11 +117,12 @@ func (t *table) tidy() {
 	maps.DeleteFunc(t.keys, func(_ store.Key, e *entry) bool { return idle(e) && max(e.read, e.final) <= t.forgotten })
 }
 
-// wrote notes that a transaction is final.
+// wrote notes that a transaction is final. The servers hear from its outcome in which snapshots it
+// was read, and maybe later than of who is certified next.
 func (t *table) wrote(x *txn) {
 	for _, w := range x.writes {
 		e := t.of(w.Key)
-		e.final = max(e.final, x.final)
+		e.read, e.final = max(e.read, x.read), max(e.final, x.final)
 	}
 }
 

@@ -49,6 +49,7 @@ func (r result) wrote() bool { return !workload.Txn{Ops: r.ops}.ReadOnly() }
 // A setting says which store there is, and who uses it.
 type setting struct {
 	system    plan.System
+	protocol  store.Protocol // if it has a name, in place of the system's
 	wan       wan.Matrix
 	placement [][]wan.Site
 	agents    int        // at each site
@@ -89,8 +90,9 @@ const replicas = 3
 // populate returns the nodes when they have settled.
 func populate(s setting) (*population, error) {
 	p := &population{byID: map[protocol.ID][]*caller{}, ended: func(*caller, result) {}}
-	c := storesim.NodesConfig{System: s.system, Placement: s.placement, Agents: s.agents, Machines: s.machines,
-		Clients: s.clients, RoundTrip: s.roundTrip, MaxOffset: s.maxOffset, Hear: p.receive,
+	c := storesim.NodesConfig{System: s.system, Protocol: s.protocol, Placement: s.placement, Agents: s.agents,
+		Machines: s.machines,
+		Clients:  s.clients, RoundTrip: s.roundTrip, MaxOffset: s.maxOffset, Hear: p.receive,
 		Sim: sim.Config[store.Message]{Seed: s.seed, WAN: s.wan, Disk: s.disk, Service: s.service, CheckEvery: 1 << 20,
 			TraceKeep: -1, CodecChance: codecChance}}
 	var err error
@@ -144,6 +146,8 @@ func refOf(msg store.Message) uint64 {
 	case store.Got:
 		return m.Ref
 	case store.Done:
+		return m.Ref
+	case store.Speculates:
 		return m.Ref
 	}
 	return math.MaxUint64
@@ -266,6 +270,10 @@ func (c *caller) receive(msg store.Message) {
 		}
 	case store.Got:
 		c.got(m)
+	case store.Speculates:
+		if m.Ref == c.ref && c.program.local != nil {
+			c.program.local(m.ID)
+		}
 	case store.Done:
 		if m.Ref == c.ref {
 			c.end(result{id: m.Txn.ID, verdict: m.Outcome.Verdict, reason: m.Outcome.Reason, fast: m.Outcome.Fast,
@@ -336,7 +344,8 @@ func (c *caller) commit() {
 	begun := c.begun
 	c.begun = 0
 	c.ref++
-	c.all.Deliver(c.id, store.Submit{Ref: c.ref, Priority: c.program.priority, Reads: reads, Writes: writes, Begun: begun})
+	c.all.Deliver(c.id, store.Submit{Ref: c.ref, Priority: c.program.priority, Reads: reads, Writes: writes, Begun: begun,
+		Speculate: c.program.local != nil, After: c.program.after})
 }
 
 // known reports whether reads need no validation: they are of one time, or there is one at most.

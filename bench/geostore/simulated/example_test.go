@@ -14,6 +14,7 @@ func ExampleExperiments() {
 	// carousel-throughput
 	// carousel-failover
 	// str-synthetic
+	// str-clocks
 	// str-tpcc
 	// str-rubis
 }

@@ -27,8 +27,8 @@ func strTPCC() bench.Experiment {
 func strRUBiS() bench.Experiment {
 	return bench.Experiment{
 		Name: "str-rubis",
-		Summary: "RUBiS, an auction site, its users looking at pages for 2 to 10 s, on nine sites, 50 to 4000 users for each " +
-			"server: commits, latency, aborts (STR figure 6)",
+		Summary: "RUBiS, an auction site, its users looking at pages for 2 to 10 s, on nine sites, 50 to 4000 users for " +
+			"each server: commits, latency, aborts (STR figure 6)",
 		Modes: []bench.Mode{bench.Virtual}, Intervals: nineIntervals(), Measure: bench.PointsAtOnce(rubisPoints),
 		Figures: nineFigures("", "RUBiS: ", table.Is("figure", "rubis")),
 	}
@@ -48,11 +48,19 @@ func tpccPoints(o bench.Options) (points []bench.Point) {
 	clients := bench.Pick(o, map[string][]int{"A": {10, 1200}},
 		map[string][]int{"A": {10, 300, 1200}, "B": {20, 800, 1600}, "C": {20, 600, 1200}})
 	for _, mix := range strMixes() {
-		points = append(points, ninePoints(o, tpccLoad(o, mix, tpcc.Scale{}), paperCPU(), 1, mix, clients[mix]...)...)
+		s := sweep{load: tpccLoad(o, mix, tpcc.Scale{}), cpu: paperCPU(), servers: 1, figure: mix}
+		points = append(points, s.of(clients[mix], clockSIRep(), strInternal()).points(o)...)
+		points = append(points, s.of(clients[mix][:min(1, len(clients[mix]))], planet(), strExternal(1)).points(o)...)
 	}
-	points = append(points, ninePoints(o, tpccLoad(o, "B", smallTPCC()), paperCPU(), 1, "", 40)...)
-	return append(points, ninePoints(o, tpccLoad(o, "B", tpcc.Scale{}), paperCPU(), paperServers, "",
-		bench.Pick(o, nil, []int{200})...)...)
+	s := sweep{load: tpccLoad(o, "B", smallTPCC()), cpu: paperCPU(), servers: 1}
+	points = append(points, s.of([]int{40}, nineSystems()...).points(o)...)
+	s = sweep{load: tpccLoad(o, "B", tpcc.Scale{}), cpu: paperCPU(), servers: paperServers}
+	return append(points, s.of(bench.Pick(o, nil, []int{200}), clockSIRep(), strInternal()).points(o)...)
+}
+
+// nineSystems are all, with chains of one transaction.
+func nineSystems() []nineSystem {
+	return []nineSystem{clockSIRep(), planet(), strInternal(), strExternal(1)}
 }
 
 // smallTPCC is a scale of tables that can be looked at as a whole.
@@ -62,7 +70,7 @@ func smallTPCC() tpcc.Scale { return tpcc.Scale{Customers: 30, Items: 100} }
 // will be.
 func tpccLoad(o bench.Options, name string, scale tpcc.Scale) load {
 	l := load{cells: []table.Cell{table.Is("workload", "tpcc"), table.Is("mix", name)},
-		warm: bench.Pick(o, 4*time.Second, 15*time.Second), lasting: bench.Pick(o, 2*time.Second, 6*time.Second)}
+		warm: bench.Pick(o, 3*time.Second, 12*time.Second), lasting: bench.Pick(o, 2*time.Second, 4*time.Second)}
 	if scale == smallTPCC() {
 		l.cells = append(l.cells, table.Is("tables", "small"))
 	}
@@ -95,10 +103,8 @@ func tpccLoad(o bench.Options, name string, scale tpcc.Scale) load {
 
 // warehouses returns which server has which warehouses, and their tables.
 func warehouses(servers int, scale tpcc.Scale) (tpcc.Layout, *tpcc.Tables) {
-	at, err := tpcc.NewLayout(tpcc.Layout{Servers: servers})
-	if err != nil {
-		panic(err) // there are servers
-	}
+	const ofServer = 5 // warehouses
+	at := tpcc.Layout{Servers: servers, PerServer: ofServer}
 	scale.Warehouses = at.Warehouses()
 	tables, err := tpcc.NewTables(scale)
 	if err != nil {
@@ -128,14 +134,17 @@ func terminals(u *users, at tpcc.Layout, tables *tpcc.Tables, mix string) func(*
 	}
 }
 
-// rubisPoints have few users, and as many as in the paper. What a store may hold is looked at in the
-// end where tables are small.
+// rubisPoints have few users, and as many as in the paper. What a store may hold is looked at in
+// the end where tables are small.
 func rubisPoints(o bench.Options) (points []bench.Point) {
-	points = ninePoints(o, rubisLoad(o, rubis.Scale{}), paperCPU(), 1, "rubis",
-		bench.Pick(o, []int{50, 2000}, []int{50, 500, 1000, 2000, 3000, 4000})...)
-	points = append(points, ninePoints(o, rubisLoad(o, smallRUBiS()), paperCPU(), 1, "", 100)...)
-	return append(points, ninePoints(o, rubisLoad(o, rubis.Scale{}), paperCPU(), paperServers, "",
-		bench.Pick(o, nil, []int{300})...)...)
+	s := sweep{load: rubisLoad(o, rubis.Scale{}), cpu: paperCPU(), servers: 1, figure: "rubis"}
+	users := bench.Pick(o, []int{2000}, []int{50, 500, 1000, 2000, 3000, 4000})
+	points = s.of(users, clockSIRep(), strInternal()).points(o)
+	points = append(points, s.of(bench.Pick(o, []int{50}, []int{50, 4000}), planet(), strExternal(1)).points(o)...)
+	s = sweep{load: rubisLoad(o, smallRUBiS()), cpu: paperCPU(), servers: 1}
+	points = append(points, s.of([]int{100}, nineSystems()...).points(o)...)
+	s = sweep{load: rubisLoad(o, rubis.Scale{}), cpu: paperCPU(), servers: paperServers}
+	return append(points, s.of(bench.Pick(o, nil, []int{300}), clockSIRep(), strInternal()).points(o)...)
 }
 
 // smallRUBiS is a scale of tables that can be looked at as a whole.
@@ -169,8 +178,8 @@ func rubisLoad(o bench.Options, scale rubis.Scale) load {
 	return l
 }
 
-// rubisSteps is in how many states a session has been at most when its user begins. It has 51 in the
-// mean, and those that update are late in it.
+// rubisSteps is in how many states a session has been at most when its user begins. It has 51 in
+// the mean, and those that update are late in it.
 const rubisSteps = 200
 
 // visitor returns what a user of RUBiS does, page after page.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/bench"
+	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/store"
@@ -29,10 +30,27 @@ func ringOfNine() []wan.Site {
 	return []wan.Site{"ireland", "seoul", "sydney", "oregon", "singapore", "california", "frankfurt", "tokyo", "virginia"}
 }
 
+// A nineSystem is STR in a mode, or in another setting, and what its users do.
+type nineSystem struct {
+	name    string // in rows
+	variant string // see store.Protocol.Variant
+	// ahead is how many transactions a user may have that are not final: beside the last one these are
+	// committed locally [STR: SL]. 0: it hears of local commits only when they are final.
+	ahead int
+}
+
+// The systems of the paper.
+func clockSIRep() nineSystem  { return nineSystem{"clocksi-rep", "clocksi-rep", 0} }
+func planet() nineSystem      { return nineSystem{"planet", "planet", 1} }
+func strInternal() nineSystem { return nineSystem{"str-internal", "internal", 0} }
+func strExternal(ahead int) nineSystem {
+	return nineSystem{"str-external", "internal", ahead}
+}
+
 // A nine is a store at the nine sites with its users. Each server is a machine with a coordinator,
 // the master of a partition, and copies of others: one processor for all. Clocks are right.
 type nine struct {
-	system  plan.System
+	system  nineSystem
 	servers int // at each site
 	users   int // of each server
 	cpu     cpu
@@ -48,12 +66,6 @@ type server struct {
 	number int   // of its partition, which has its master here
 	others []int // partitions with a copy at the site whose master is elsewhere
 	id     protocol.ID
-}
-
-// A user makes transactions, as one of the clients of a server.
-type user struct {
-	*caller
-	server
 }
 
 // users are the users of a store and the store.
@@ -77,9 +89,14 @@ func (n nine) settle() (*users, error) {
 		return nil, err
 	}
 	u := &users{nine: n, placement: placement, tally: tally{aborted: map[store.Reason]int{}}}
-	u.population, err = populate(setting{system: n.system, wan: sites, placement: placement, agents: n.servers,
-		machines: true, clients: atEach(sites, n.candidates()), callers: n.users, roundTrip: sites.MaxRTT(sites.Sites()),
-		seed: max(n.seed, 1), disk: sim.Disk{Latency: bench.SyncTime}, service: u.serve})
+	p, err := catalog.Store("str")
+	if err != nil {
+		return nil, err
+	}
+	u.population, err = populate(setting{system: plan.STR, protocol: p.Variant(n.system.variant), wan: sites,
+		placement: placement, agents: n.servers, machines: true, clients: atEach(sites, n.candidates()),
+		callers: n.users * n.callers(), roundTrip: sites.MaxRTT(sites.Sites()), seed: max(n.seed, 1),
+		disk: sim.Disk{Latency: bench.SyncTime}, service: u.serve})
 	if err != nil {
 		return nil, err
 	}
@@ -114,8 +131,8 @@ func (u *users) choose() error {
 			}
 			taken[at] = true
 			s := u.serverOf(c.site, slices.Index(u.Layout.Sites[site].Coordinators, at))
-			for _, c := range callers {
-				u.all = append(u.all, &user{c, s})
+			for own := range slices.Chunk(callers, u.callers()) {
+				u.all = append(u.all, &user{server: s, site: c.site, random: own[0].random, free: own})
 			}
 		})
 	}

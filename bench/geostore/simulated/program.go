@@ -17,6 +17,10 @@ type program struct {
 	reads, writes []string
 	priority      store.Priority // from an attempt before this one; zero: this is the first
 	code          func(context.Context, workload.Tx) error
+	// local, if not nil, is told when the transaction is committed locally, before it ends, and after
+	// are those of its client that were and are not final: if one is refused, so is this one.
+	local func(store.TxnID)
+	after []store.TxnID
 }
 
 // A coroutine is a program's code that runs in the simulator, where nothing can block: it is left

@@ -8,13 +8,9 @@ import (
 	"github.com/foresay/foresay/bench"
 	"github.com/foresay/foresay/bench/figure"
 	"github.com/foresay/foresay/bench/table"
-	"github.com/foresay/foresay/store/plan"
 	"github.com/foresay/foresay/workload"
 	"github.com/foresay/foresay/workload/synthetic"
 )
-
-// nineSystems are those of the experiments with STR.
-func nineSystems() []plan.System { return []plan.System{plan.ClockSIRep, plan.STR} }
 
 func strSynthetic() bench.Experiment {
 	e := bench.Experiment{
@@ -47,7 +43,7 @@ func nineFigures(suffix, title string, where table.Cell) (all []figure.Spec) {
 		{"aborts", "abort_percent", "attempts that were aborted (%)"},
 	} {
 		all = append(all, figure.Spec{Suffix: suffix + "-" + f.suffix, Title: title + f.label, X: "clients",
-			XLabel: "clients for each server", Y: f.y, YLabel: f.label, Series: []string{"system"}, Where: where})
+			XLabel: "clients for each server", Y: f.y, YLabel: f.label, Series: []string{"system", "sl"}, Where: where})
 	}
 	return all
 }
@@ -63,41 +59,57 @@ func syntheticLoad(o bench.Options, contention string) load {
 		script: func(u *users) script {
 			return script{jobs: func(x *user) func() job { return u.synthetic(x, c) }}
 		},
-		warm:    bench.Pick(o, 800*time.Millisecond, 1500*time.Millisecond),
-		lasting: bench.Pick(o, 800*time.Millisecond, 2500*time.Millisecond),
+		warm:    bench.Pick(o, 500*time.Millisecond, 1200*time.Millisecond),
+		lasting: bench.Pick(o, 500*time.Millisecond, 1500*time.Millisecond),
 	}
 }
 
 func syntheticPoints(o bench.Options) (points []bench.Point) {
+	clients := bench.Pick(o, []int{10, 60}, []int{10, 20, 30, 40, 60, 80})
 	for _, contention := range contentions() {
-		l := syntheticLoad(o, contention)
-		clients := bench.Pick(o, []int{80}, []int{10, 20, 30, 40, 60, 80})
-		if contention == "low-low" {
-			clients = bench.Pick(o, []int{10, 80}, clients)
-		}
-		points = append(points, ninePoints(o, l, paperCPU(), 1, contention, clients...)...)
+		s := sweep{load: syntheticLoad(o, contention), cpu: paperCPU(), servers: 1, figure: contention}
+		points = append(points, s.of(clients, clockSIRep(), strInternal()).points(o)...)
+		few := bench.Pick(o, []int{10}, []int{10, 40, 80})
+		points = append(points, s.of(few, planet(), strExternal(1)).points(o)...)
+		points = append(points, s.of(bench.Pick(o, []int{10}, []int{10, 20, 30}), strExternal(longestChain)).points(o)...)
 	}
-	l := syntheticLoad(o, "high-low")
-	points = append(points, ninePoints(o, l, measuredCPU(), 1, "", bench.Pick(o, nil, []int{80})...)...)
-	return append(points, ninePoints(o, l, paperCPU(), paperServers, "", bench.Pick(o, nil, []int{30})...)...)
+	s := sweep{load: syntheticLoad(o, "high-low"), cpu: measuredCPU(), servers: 1}
+	points = append(points, s.of(bench.Pick(o, nil, []int{80}), clockSIRep(), strInternal()).points(o)...)
+	s.cpu, s.servers = paperCPU(), paperServers
+	return append(points, s.of(bench.Pick(o, nil, []int{30}), clockSIRep(), strInternal()).points(o)...)
 }
 
-// ninePoints are a load by numbers of clients, for all systems. Its rows are in a figure, unless
-// that has no name.
-func ninePoints(
-	o bench.Options, l load, c cpu, servers int, inFigure string, clients ...int,
-) (points []bench.Point) {
-	for _, n := range clients {
-		for _, s := range nineSystems() {
-			n := nine{system: s, servers: servers, users: n, cpu: c, seed: o.Seed}
+// longestChain is how many transactions of a user may be committed locally at most [STR §8].
+const longestChain = 8
+
+// A sweep is a load of systems by numbers of users.
+type sweep struct {
+	load    load
+	cpu     cpu
+	servers int
+	figure  string // that its rows are in; empty: none
+	systems []nineSystem
+	users   []int
+}
+
+// of returns the sweep of other systems and numbers of users.
+func (s sweep) of(users []int, systems ...nineSystem) sweep {
+	s.users, s.systems = users, systems
+	return s
+}
+
+func (s sweep) points(o bench.Options) (points []bench.Point) {
+	for _, users := range s.users {
+		for _, system := range s.systems {
+			n := nine{system: system, servers: s.servers, users: users, cpu: s.cpu, seed: o.Seed}
 			points = append(points, bench.Point{
-				Doing: fmt.Sprintf("%s%s clients=%d servers=%d cpu=%s", systemName(s), cellsText(l.cells), n.users,
-					servers*len(ringOfNine()), c.name),
+				Doing: fmt.Sprintf("%s sl=%d%s clients=%d servers=%d cpu=%s", system.name, system.ahead,
+					cellsText(s.load.cells), users, s.servers*len(ringOfNine()), s.cpu.name),
 				Run: func(context.Context) ([]table.Row, error) {
-					rows, err := n.measure(l)
+					rows, err := n.measure(s.load)
 					for i := range rows {
-						if inFigure != "" {
-							rows[i] = append(rows[i], table.Is("figure", inFigure))
+						if s.figure != "" {
+							rows[i] = append(rows[i], table.Is("figure", s.figure))
 						}
 					}
 					return rows, err

@@ -1,7 +1,6 @@
 package simulated
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -21,7 +20,7 @@ type job struct {
 	thinking time.Duration // after it has ended
 	code     func(context.Context, workload.Tx) error
 	static   bool   // there is no transaction
-	ended    func() // is called once it has committed; nil: nothing
+	ended    func() // is called when the user goes on after it; nil: nothing
 }
 
 // lasts is how long a job takes beside the transaction.
@@ -32,6 +31,7 @@ type tally struct {
 	calls     int // of servers
 	committed int
 	aborted   map[store.Reason]int // attempts
+	wrong     int                  // of these, what others or the user had taken for committed
 	other     int                  // attempts that neither committed nor were aborted
 	final     []time.Duration      // from the first attempt's begin to the last one's end
 	perceived []time.Duration      // from the first attempt's begin to what the user was told first, and was so
@@ -88,80 +88,27 @@ const sampled = 300
 // longestJob is what jobs that last longer count as.
 const longestJob = time.Minute
 
-// start has all users begin, each with jobs of its own: somewhere in a job, as if they had done jobs
-// for long. So they are in the midst of one that lasts longer more often.
+// start has all users begin, each with jobs of its own: somewhere in a job, as if they had done
+// jobs for long. So they are in the midst of one that lasts longer more often.
 func (u *users) start(jobs func(*user) func() job) {
 	for _, x := range u.all {
-		next := jobs(x)
-		j := next()
+		x.next = jobs(x)
+		j := x.next()
 		for j.lasts() > 0 && j.lasts() < time.Duration(x.random.Int64N(int64(longestJob))) {
-			j = next()
+			j = x.next()
 		}
 		lasts := j.lasts()
 		if lasts == 0 {
-			u.After(time.Duration(x.random.Int64N(int64(startSpread))), func() { u.act(x, next) })
+			u.After(time.Duration(x.random.Int64N(int64(startSpread))), func() { u.act(x) })
 			continue
 		}
 		if at := time.Duration(x.random.Int64N(int64(lasts))); at < j.keying {
 			j.keying -= at
-			u.do(x, j, next)
+			u.do(x, j)
 		} else {
-			u.After(lasts-at, func() { u.act(x, next) })
+			u.After(lasts-at, func() { u.act(x) })
 		}
 	}
-}
-
-// act has a user do one job after the other.
-func (u *users) act(x *user, next func() job) {
-	if u.stopped {
-		u.idle++
-		return
-	}
-	u.do(x, next(), next)
-}
-
-// do has a user do a job, and then further ones.
-func (u *users) do(x *user, j job, next func() job) {
-	u.After(j.keying, func() {
-		if j.static {
-			u.After(j.thinking, func() { u.act(x, next) })
-			return
-		}
-		u.attempt(x, j, u.Now(), func() { u.act(x, next) })
-	})
-}
-
-// attempt has a user make a transaction, as often as it takes to commit. It is tried again at once.
-func (u *users) attempt(x *user, j job, began time.Duration, then func()) {
-	x.runs(program{code: j.code}, func(r result) {
-		switch r.verdict {
-		case store.Committed:
-			if u.on && r.err == nil {
-				u.committed++
-				u.final, u.perceived = append(u.final, u.Now()-began), append(u.perceived, u.Now()-began)
-				u.sampleOf(x, r)
-			}
-			if u.wrote != nil && r.err == nil {
-				for _, w := range r.writes {
-					u.wrote[string(w.Key)] = true
-				}
-			}
-			if j.ended != nil {
-				j.ended()
-			}
-			u.After(j.thinking, then)
-			return
-		case store.Aborted:
-			if u.on {
-				u.aborted[r.reason]++
-			}
-		default:
-			if u.on {
-				u.other++
-			}
-		}
-		u.After(0, func() { u.attempt(x, j, began, then) })
-	})
 }
 
 // sampleOf keeps which partitions a transaction has read and written.
@@ -193,7 +140,7 @@ func (u *users) readBack() (workload.Snapshot, error) {
 		var read func()
 		read = func() {
 			var held workload.Snapshot
-			u.all[0].runs(program{code: func(ctx context.Context, tx workload.Tx) (err error) {
+			u.all[0].free[0].runs(program{code: func(ctx context.Context, tx workload.Tx) (err error) {
 				held, err = workload.Take(ctx, tx, names)
 				return err
 			}}, func(r result) {
@@ -245,20 +192,21 @@ func (u *users) pass(warm, lasting time.Duration) error {
 
 // attempts returns how many there were, and how many of them were aborted; and how many of these
 // because they had read what others had committed locally, and that was aborted or committed later
-// than it had seemed to. Those that were aborted while they read were told no reason.
+// than it had seemed to, or after they had themselves been told to be committed locally. Those that
+// were aborted while they read were told no reason.
 func (t *tally) attempts() (all, aborted, misspeculated int) {
 	for _, n := range t.aborted {
 		aborted += n
 	}
-	return t.committed + aborted + t.other, aborted, t.aborted[store.StaleRead] + t.aborted[store.NoReason]
+	return t.committed + aborted + t.other, aborted, t.wrong
 }
 
 // row returns what came of it.
 func (u *users) row(what ...table.Cell) table.Row {
-	row := table.Row{table.Is("system", systemName(u.system))}
+	row := table.Row{table.Is("system", u.system.name)}
 	row = append(row, what...)
-	row = append(row, table.Is("clients", u.users), table.Is("servers", u.servers*len(ringOfNine())), table.Is("sl", 0),
-		table.Is("cpu", u.cpu.name))
+	row = append(row, table.Is("clients", u.users), table.Is("servers", u.servers*len(ringOfNine())),
+		table.Is("sl", u.system.ahead), table.Is("cpu", u.cpu.name))
 	all, aborted, wrong := u.attempts()
 	perS := float64(u.committed) / u.lasting.Seconds()
 	row = append(row, table.Measure("commits_per_s", perS),
@@ -279,7 +227,7 @@ func (u *users) row(what ...table.Cell) table.Row {
 	for _, s := range []struct {
 		name   string
 		system plan.System
-	}{{"model_ms", u.system}, {"floor_ms", plan.Floor}} {
+	}{{"model_ms", plan.STR}, {"floor_ms", plan.Floor}} {
 		row = append(row, table.Measure(s.name, table.Ms(u.modelOf(s.system))))
 	}
 	return append(row, table.Measure("us_per_call", float64(u.cpu.call)/float64(time.Microsecond)),
@@ -298,10 +246,4 @@ func (u *users) modelOf(system plan.System) time.Duration {
 		}
 	}
 	return meanOf(all)
-}
-
-// systemName returns what rows call a system: the paper's names.
-func systemName(s plan.System) string {
-	names := map[plan.System]string{plan.ClockSIRep: "clocksi-rep", plan.STR: "str-internal"}
-	return cmp.Or(names[s], string(s))
 }

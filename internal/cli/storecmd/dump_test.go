@@ -125,7 +125,14 @@ func sum(t *testing.T, file string) (total int, values map[string]string) {
 // snapshot has all of the money. The last one is loaded into a store of another protocol, in two
 // parts, as if the first import had been interrupted.
 func TestSnapshotMoves(t *testing.T) {
-	file, conn := cluster(t, "carousel", 3)
+	for _, protocol := range snapshotProtocols() {
+		t.Run(protocol, func(t *testing.T) { snapshotMoves(t, protocol) })
+	}
+}
+
+func snapshotMoves(t *testing.T, protocol string) {
+	t.Helper()
+	file, conn := cluster(t, protocol, 3)
 	txns, err := conn.Transactions(client.GRPC, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -212,7 +219,7 @@ func importInto(t *testing.T, ctx context.Context, export string) {
 	}
 	if _, err := run(t, "export", "--client", file, "--out", filepath.Join(t.TempDir(), "none")); err == nil ||
 		!strings.Contains(err.Error(), "a store of the protocol replicatedcommit keeps no versions, so it has no "+
-			"snapshot to write; stores of these protocols do: carousel") {
+			"snapshot to write; stores of these protocols do: carousel, str") {
 		t.Errorf("an export without versions: error %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(filepath.Dir(export), "none")); err == nil {

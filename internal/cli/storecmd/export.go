@@ -33,7 +33,7 @@ func (p *program) exportCommand() *cobra.Command {
 		Short: "Write a consistent snapshot of a store to a file, while the store runs",
 		Long: `Write all that a store held at one time to a file, as lines of JSON, while transactions go on.
 'foresay store import' loads it into a store of any protocol. The store's own protocol has to keep
-versions: carousel does, for retain, and longer while the snapshot is being copied.
+versions: carousel and str do, for retain, and longer while the snapshot is being copied.
 
 If it is interrupted, the same command goes on with the same snapshot, for up to ten times retain.`,
 		Args: cobra.NoArgs,

@@ -75,6 +75,7 @@ func parseOps(words []string) ([]op, error) {
 // A script makes transactions of lines: each line is one, unless it stands between begin and
 // commit.
 type script struct {
+	some bool // a line that is not empty was read
 	open bool // begin was read
 	ops  []op
 }
@@ -85,6 +86,7 @@ func (s *script) line(text string) ([]op, error) {
 	if err != nil || len(words) == 0 {
 		return nil, err
 	}
+	s.some = true
 	switch {
 	case len(words) > 1 || words[0] != "begin" && words[0] != "commit" && words[0] != "abort":
 		o, err := parseOp(words)
@@ -114,7 +116,10 @@ func (s *script) line(text string) ([]op, error) {
 
 // end says whether the lines may end here.
 func (s *script) end() error {
-	if s.open {
+	switch {
+	case !s.some:
+		return command.Usagef("no command is given, nor one on standard input; %s", opsKnown)
+	case s.open:
 		return errors.New("the script ends within a transaction: commit is missing")
 	}
 	return nil

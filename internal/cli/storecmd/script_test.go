@@ -53,6 +53,8 @@ func TestTransactionsOfLines(t *testing.T) {
 		{lines: "commit", err: "commit without begin"},
 		{lines: "put a", err: "put with 1 arguments"},
 		{lines: "begin\ncommit", sizes: nil},
+		{lines: "", err: "no command is given"},
+		{lines: "# nothing\n\n", err: "no command is given"},
 	} {
 		var s script
 		var sizes []int
@@ -81,6 +83,7 @@ func TestMistakesAsJSON(t *testing.T) {
 	for in, want := range map[string]string{
 		"jump\n":  `line 1: there is no command \"jump\"; `,
 		"\nget\n": `line 2: get with 0 arguments; `,
+		"\n":      `no command is given, nor one on standard input; `,
 		"begin\n": `the script ends within a transaction: commit is missing"`,
 	} {
 		for _, json := range []bool{false, true} {

@@ -38,6 +38,10 @@ func namesBugs() []plant.Bug {
 			Name: "renameEnded", Test: "TestSwappedReadThatEnded",
 			Old: "effect == None && (c.ended ||", New: "effect == None && (c.ended && !MUTANT ||",
 		},
+		{ // so does one that has the name now that the other one had
+			Name: "sameNameEnded", Test: "TestReadThatEndedUnderTheSameName",
+			Old: "\treturn c.ended && c.spec.Effect == None", New: "\treturn !MUTANT && c.ended && c.spec.Effect == None",
+		},
 		{ // a lane gets a call that another one still waits for
 			Name: "renameOpen", Test: "TestSwappedReadThatEnded",
 			Old: " !c.answered) {\n\t\t\tcontinue // it", New: " !c.answered && !MUTANT) {\n\t\t\tcontinue // it",
@@ -91,7 +95,7 @@ func readsBugs() []plant.Bug {
 		},
 		{ // a read is found after an effect that none who made it had
 			Name: "readBeforeWriting", Test: "TestReadAfterOwnWrites", Tests: []string{"TestReadBeforeANewEffect"},
-			Old: "(behind || !t.readBefore(l, c)) &&", New: "(behind || MUTANT || !t.readBefore(l, c)) &&",
+			Old: "t.late || !t.readBefore(l, c)) &&", New: "t.late || MUTANT || !t.readBefore(l, c)) &&",
 		},
 		{ // a read leads to an effect beside it, though its lane wrote since
 			Name: "oldReadLeads", Test: "TestReadBesideAnEffectAfterOwnWrites",
@@ -182,7 +186,11 @@ func orderBugs() []plant.Bug {
 		},
 		{ // nor are those that cannot be compared
 			Name: "doubtWhenLate", Test: "TestCertainty",
-			Old: "\t\treturn !t.late\n", New: "\t\treturn !t.late || MUTANT\n",
+			Old: "\treturn !t.late && (t.Overlapped(l)", New: "\treturn (!t.late || MUTANT) && (t.Overlapped(l)",
+		},
+		{ // nor are those before which others wrote
+			Name: "writesWhenLate", Test: "TestReadBehindAWriteAfterTheContextEnded",
+			Old: "(behind || t.late ||", New: "(behind || t.late && !MUTANT ||",
 		},
 		{ // nor are those of the lanes that they start
 			Name: "orderOfStartsWhenLate", Test: "TestOrderOfTheStartAfterTheContextEnded",

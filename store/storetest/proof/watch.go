@@ -166,8 +166,8 @@ func (w watched) Speculate(ctx context.Context, s client.Submission, how client.
 	})
 }
 
-// commit notes a commit. One that is made ahead may be made for code that is wrong, and again before
-// it has ended: of all of them one may be committed.
+// commit notes a commit. One that is made ahead may be made for code that is wrong, and again
+// before it has ended: of all of them one may be committed.
 func (w watched) commit(
 	ctx context.Context, s client.Submission, ahead bool,
 	commit func(context.Context, client.Submission) client.Decision,
@@ -209,7 +209,8 @@ func (w watched) commit(
 	return d
 }
 
-// attempts returns the commits of a transaction: the last one is that which is committed, if any is.
+// attempts returns the commits of a transaction: the last one is that which is committed, if any
+// is.
 func (w *watch) attempts(n int) []commitCall {
 	w.mu.Lock()
 	defer w.mu.Unlock()

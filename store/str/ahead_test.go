@@ -1,0 +1,193 @@
+package str
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/foresay/foresay/clock"
+	"github.com/foresay/foresay/internal/plant"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr/raft"
+	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/storetest"
+)
+
+// aheadPlants have clients go on with what does not last.
+func aheadPlants() []plant.Bug {
+	return []plant.Bug{
+		{
+			Name: "what is held is committed before its client's word", Test: "TestAheadNotices/1",
+			Old: "t.agreed || t.held ||", New: "t.agreed || t.held && !MUTANT ||",
+			Also: []plant.Edit{{Old: "\tt.staged = t.held\n", New: "\tt.staged = t.held && !MUTANT\n"}},
+		},
+		{
+			Name: "who finishes it commits what is held", Test: "TestAheadNotices/1",
+			Old: "\tif r.states[first].Reason == store.Lapsed {",
+			New: "\tif r.states[first].Reason == store.Lapsed && !MUTANT {",
+		},
+		{
+			Name: "who finishes it aborts what was held, and is confirmed since", Test: "TestConfirmed",
+			Old: "\tif m.Held && !h.part.Held {\n", New: "\tif m.Held && !h.part.Held && !MUTANT {\n",
+		},
+		{
+			Name: "what follows another one does not depend on it", Test: "TestAheadNotices/1",
+			Old: "\t\tc.depend(t, x)\n\t\tc.saw(event{what: follows,",
+			New: "\t\tif !MUTANT {\n\t\t\tc.depend(t, x)\n\t\t}\n\t\tc.saw(event{what: follows,",
+		},
+		{
+			Name: "what has only read stands for nothing", Test: "TestFollowsReader",
+			Old: "\tfor id, on := range x.on { //pure:ok sets are added to\n",
+			New: "\tfor id, on := range x.on { //pure:ok sets are added to\n\t\tif MUTANT {\n\t\t\tbreak\n\t\t}\n",
+		},
+		{
+			Name: "what follows one that only read may be later than what that saw", Test: "TestFollowsReader",
+			Old: "\t\tt.limits[id] = min(t.limitOf(id), x.limitOf(id))\n",
+			New: "\t\tif !MUTANT {\n\t\t\tt.limits[id] = min(t.limitOf(id), x.limitOf(id))\n\t\t}\n",
+		},
+		{
+			Name: "a local commit is not above what was read of one that is aborted since", Test: "TestAbortedReads",
+			Old: "\t\tc.table.readAt(w.Key, t.read)", New: "\t\tif !MUTANT {\n\t\t\tc.table.readAt(w.Key, t.read)\n\t\t}",
+		},
+		{
+			Name: "an outcome that is not known is told before what becomes of those that follow",
+			Test: "TestFollowedOutcome",
+			Old:  "\tif !sure && !s.right && c.followed(env, s) {\n",
+			New:  "\tif !sure && !s.right && c.followed(env, s) && !MUTANT {\n",
+		},
+	}
+}
+
+// TestAheadNotices plays the seeds that notice a bug, with clients that go on at local commits.
+func TestAheadNotices(t *testing.T) {
+	plant.Seeds(t, plants(), func(seed uint64) error {
+		sc := storetest.Swarm(seed)
+		if seed%5 == 3 {
+			sc.Sites, sc.Shards, sc.Replicas = 5, 5, 3
+		}
+		sc.Replaces, sc.Moves, sc.Ahead = seed%5 == 4, seed%5 == 1, true
+		_, err := storetest.PlayOnce(subject(modes()[0]), sc)
+		return err
+	})
+}
+
+// speculates has a transaction ask for word of its local commit, behind others.
+func (c *soloCoordinator) speculates(at uint64, txn store.Txn, after ...store.TxnID) []store.Message {
+	txn.ID = txnID(at)
+	c.Receive(c.env, protocol.ID(200+at), store.SpeculateRequest{CommitRequest: store.CommitRequest{Txn: txn}, After: after})
+	return c.said()
+}
+
+// TestFollowsReader has a transaction follow one that has only read what is not final: it is aborted
+// with that, if what was read turns out to be later than that one's snapshot, though not than its
+// own.
+func TestFollowsReader(t *testing.T) {
+	for _, tt := range []struct {
+		final clock.Stamp
+		goes  bool
+	}{{6, true}, {9, false}} {
+		c := newSoloCoordinator(t)
+		a, b := c.key(0, "a"), c.key(0, "b")
+		c.begins(5, b)
+		c.commits(5, 6, a)
+		expectValues(t, c.begins(7, a), "5")
+		version := c.txns[txnID(7)].steps[1].values[0].Value.Version
+		said := c.speculates(7, store.Txn{Reads: []store.Read{{Key: a, Version: version}}})
+		if len(only[store.Speculated](said)) != 1 {
+			t.Fatalf("what has read is told %+v", said)
+		}
+		c.begins(30, b)
+		c.speculates(30, store.Txn{Writes: []store.Write{{Key: c.key(0, "w")}}}, txnID(7))
+		x := c.txns[txnID(30)]
+		if x == nil || len(x.on) != 1 {
+			t.Fatalf("what follows it depends on nothing: %+v", x)
+		}
+		c.commit(c.env, c.txns[txnID(5)], tt.final)
+		if goes := x.stage < over; goes != tt.goes {
+			t.Errorf("final at %v: it goes on: %v", tt.final, goes)
+		}
+	}
+}
+
+// TestAbortedReads has who writes a key come behind those who have read what was aborted since.
+func TestAbortedReads(t *testing.T) {
+	c := newSoloCoordinator(t)
+	a, b := c.key(0, "a"), c.key(0, "b")
+	c.begins(5, b)
+	c.begins(10, b)
+	c.commits(5, 6, a)
+	expectValues(t, c.begins(20, a), "5")
+	c.abort(c.env, c.txns[txnID(5)], store.Locked)
+	c.said()
+	c.commits(10, 11, a)
+	if at := c.local(t, 10); at <= 20 {
+		t.Errorf("it is committed locally at %v", at)
+	}
+}
+
+// TestConfirmed has a group abort what is held for who finishes it, and not once it is confirmed.
+func TestConfirmed(t *testing.T) {
+	for _, confirms := range []bool{false, true} {
+		s := newSoloServer(t)
+		p := s.part(2000, s.key(0, "a"))
+		p.Held = true
+		commands := []store.Message{prepare{p}, decide{ID: p.ID, Reason: store.Lapsed, Held: true}}
+		want := []result{{State: prepared, Reason: store.Lapsed}, {State: aborted, Reason: store.Lapsed}}
+		if confirms {
+			commands = slices.Insert(commands, 1, store.Message(confirm{p.ID}))
+			want = []result{want[0], {State: prepared}, {State: prepared}}
+		}
+		for i, m := range commands {
+			command, err := s.state.format.Append(nil, m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.state.Apply(s.env, raft.Position{Index: uint64(i + 2), Term: 1}, command)
+			if r := s.state.results[i]; r != want[i] {
+				t.Errorf("confirmed %v, %T: %+v, want %+v", confirms, m, r, want[i])
+			}
+		}
+	}
+}
+
+// TestFollowedOutcome has a client tell the outcome of a transaction that nobody knows once those
+// are over that follow it: if one of them is committed, it is, too.
+func TestFollowedOutcome(t *testing.T) {
+	for _, follower := range []store.Verdict{store.Committed, store.Aborted} {
+		a := newAlone(t)
+		c, err := newClient(store.Config{ID: 200, Layout: a.l, RoundTrip: 100 * time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Start(a.env, nil)
+		ids := make([]store.TxnID, 2)
+		for i := range ids {
+			ref, k := uint64(10*i+1), a.key(0, fmt.Sprint("k", i))
+			c.take(a.env, store.Declare{Ref: ref, Reads: []store.Key{k}})
+			ids[i] = only[store.DeclareRequest](a.said())[0].ID
+			c.Receive(a.env, 10, store.DeclareReply{ID: ids[i], Step: 1, At: 50, Values: make([]store.Held, 1)})
+			m := store.Submit{Ref: ref + 1, Begun: ref, Reads: []store.Read{{Key: k}}, Speculate: true}
+			if i > 0 {
+				m.After = ids[:1]
+			}
+			c.take(a.env, m)
+			c.Receive(a.env, 10, store.Speculated{ID: ids[i], At: 50})
+		}
+		a.said()
+		// its coordinator has forgotten it, and says so
+		c.Receive(a.env, 10, store.Decided{ID: ids[0], Verdict: store.Aborted, Reason: store.Fenced})
+		if said := a.said(); len(only[store.Done](said)) > 0 || len(only[store.AbandonRequest](said)) != 1 {
+			t.Errorf("what follows it is not over: %+v", said)
+		}
+		c.Receive(a.env, 10, store.Decided{ID: ids[1], Verdict: follower, Reason: store.Lapsed})
+		for _, d := range only[store.Done](a.said()) {
+			if d.Outcome.Verdict != follower {
+				t.Errorf("what follows is %v, and %v is said to be %v", follower, d.Txn.ID, d.Outcome.Verdict)
+			}
+		}
+		if c.Waiting() > 0 {
+			t.Errorf("%d transactions have no end", c.Waiting())
+		}
+	}
+}

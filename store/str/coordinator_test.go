@@ -1,0 +1,119 @@
+package str
+
+import (
+	"testing"
+
+	"github.com/foresay/foresay/store"
+)
+
+// TestVouchedCommits has what is certified at the site be shown together with no later commit than
+// its server vouches for: one above that may have overtaken it, without that server.
+func TestVouchedCommits(t *testing.T) {
+	c := newSoloCoordinator(t)
+	a, b, m := c.key(0, "a"), c.key(0, "b"), c.key(0, "m")
+	c.begins(5, m)
+	c.Receive(c.env, 205, store.CommitRequest{Txn: store.Txn{ID: txnID(5), Writes: []store.Write{{Key: a}}}})
+	c.said()
+	c.Receive(c.env, 11, vouched{Shard: 0, ID: txnID(5), Until: 30})
+	c.Receive(c.env, 11, certified{Shard: 0, ID: txnID(5), Stamp: 6})
+	c.local(t, 5)
+	finds := func(at, version uint64) []store.Message {
+		c.begins(at, b)
+		for ref, r := range c.coordinator.reads {
+			if r.t.id == txnID(at) {
+				v := store.Version{Time: version, Client: 1}
+				c.Receive(c.env, r.to, found{Ref: ref, Value: store.Value{Version: v, Present: true, Bytes: []byte("b")}})
+			}
+		}
+		c.said()
+		return c.reads(at, a)
+	}
+	expectValues(t, finds(40, 30), "")
+	expectValues(t, finds(50, 31))
+	c.Expire(c.env, txnTimer{txnID(5)})
+	if asked := only[certify](c.said()); len(asked) != 1 || asked[0].ID != txnID(5) {
+		t.Errorf("its server is asked %+v", asked)
+	}
+	c.Receive(c.env, 11, vouched{Shard: 0, ID: txnID(5), Until: 31})
+	expectValues(t, c.said(), "")
+}
+
+// TestFinishedMeanwhile has a coordinator that lacks words find out that somebody else has finished
+// its transaction: the members have forgotten it.
+func TestFinishedMeanwhile(t *testing.T) {
+	c := newSoloCoordinator(t)
+	a := c.key(0, "a")
+	c.begins(5, a)
+	asked := only[ask](c.commits(5, 6, a))
+	if len(asked) != 1 {
+		t.Fatalf("it is certified so: %+v", asked)
+	}
+	c.Receive(c.env, 11, told{asked[0].Ref, result{State: prepared}})
+	asked = nil
+	for range finishedLooks {
+		c.Expire(c.env, txnTimer{txnID(5)})
+		asked = append(asked, only[ask](c.said())...)
+	}
+	if len(asked) != 1 {
+		t.Fatalf("the group is asked %+v", asked)
+	}
+	c.Receive(c.env, 11, told{asked[0].Ref, result{State: committed, At: 9}})
+	if d := only[store.Decided](c.said()); len(d) != 1 || d[0].Verdict != store.Committed || d[0].Version.Time != 9 {
+		t.Errorf("its client is told %+v", d)
+	}
+}
+
+// TestCommitsAnew has a coordinator that was started again, and has begun a transaction anew, ask
+// what became of the commit that was asked for before: it may be prepared as of another snapshot.
+func TestCommitsAnew(t *testing.T) {
+	for _, silent := range []bool{false, true} {
+		c := newSoloCoordinator(t)
+		c.begins(7, c.key(0, "a"))
+		if silent {
+			c.end(c.env, c.txns[txnID(7)])
+		}
+		txn := store.Txn{ID: txnID(7), Writes: []store.Write{{Key: c.key(0, "a")}}}
+		c.Receive(c.env, 207, store.CommitRequest{Txn: txn, Recover: true})
+		said := c.said()
+		if len(only[certify](said))+len(only[store.Decided](said)) > 0 || c.rescue[txn.ID] == nil {
+			t.Errorf("given up before: %v; it says %+v", silent, said)
+		}
+	}
+}
+
+// TestLocalAboveReads has a transaction be committed locally above the snapshots in which what it
+// overwrites was read at its coordinator, also once that is final.
+func TestLocalAboveReads(t *testing.T) {
+	for _, final := range []bool{false, true} {
+		c := newSoloCoordinator(t)
+		a, b := c.key(0, "a"), c.key(0, "b")
+		c.begins(5, b)
+		c.begins(10, b)
+		c.commits(5, 6, a)
+		expectValues(t, c.begins(20, a), "5")
+		if final {
+			c.commit(c.env, c.txns[txnID(5)], 9)
+			c.said()
+		}
+		c.commits(10, 11, a)
+		if at := c.local(t, 10); at <= 20 {
+			t.Errorf("final %v: it is committed locally at %v, and was not seen as of 20", final, at)
+		}
+	}
+}
+
+// TestCertifiedApart has a transaction that a silent server of the site does not certify be
+// committed locally above all snapshots: that server may have served reads of its keys.
+func TestCertifiedApart(t *testing.T) {
+	c := newSoloCoordinator(t)
+	a := c.key(0, "a")
+	c.begins(5, a)
+	c.begins(30, a)
+	c.Receive(c.env, 205, store.CommitRequest{Txn: store.Txn{ID: txnID(5), Writes: []store.Write{{Key: a}}}})
+	for range 2 {
+		c.Expire(c.env, txnTimer{txnID(5)})
+	}
+	if at := c.local(t, 5); at <= 30 {
+		t.Errorf("it is committed locally at %v", at)
+	}
+}

@@ -1,0 +1,76 @@
+package str
+
+import (
+	"testing"
+
+	"github.com/foresay/foresay/smr/raft"
+	"github.com/foresay/foresay/store"
+)
+
+// TestWordsStay has a member that starts again carry out what follows the state on its disk: what
+// is prepared there keeps its stamp.
+func TestWordsStay(t *testing.T) {
+	s := newSoloServer(t)
+	at, p := raft.Position{Index: 4, Term: 1}, s.part(2000, s.key(0, "a"))
+	s.isLogged(s.env, at, p)
+	stamp := s.held[p.ID].stamp
+	s.state.hold(&heldPart{part: p, at: at})
+	s.state.loaded, s.state.results = true, make([]result, 1)
+	command, err := s.state.format.Append(nil, ceil{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.noted += 1000
+	s.committed(s.env, raft.Position{Index: 14, Term: 1}, command)
+	if h := s.held[p.ID]; h == nil || h.stage != agreed || h.stamp != stamp {
+		t.Errorf("it was stamped %v, and is held as %+v", stamp, h)
+	}
+}
+
+// TestFenced has a group refuse for good what somebody has asked about before it came.
+func TestFenced(t *testing.T) {
+	s := newSoloServer(t)
+	p := s.part(2000, s.key(0, "a"))
+	for i, m := range []store.Message{fence{p.ID}, prepare{p}} {
+		command, err := s.state.format.Append(nil, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.state.Apply(s.env, raft.Position{Index: uint64(i + 2), Term: 1}, command)
+		if r := s.state.results[i]; r.State != aborted || r.Reason != store.Fenced {
+			t.Errorf("%T: %+v", m, r)
+		}
+	}
+}
+
+// TestCertifiedIsOnDisk has a server that starts again keep what it has told a coordinator of its
+// site (S20).
+func TestCertifiedIsOnDisk(t *testing.T) {
+	s := newSoloServer(t)
+	got := s.certifies(2000, s.key(0, "a"))
+	if len(got) != 1 || got[0].Stamp == 0 {
+		t.Fatalf("it is certified so: %+v", got)
+	}
+	again, err := newServer(s.cfg, s.mode)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.Start(s.env, nil)
+	if h := again.held[txnID(2000)]; h == nil || h.stage != tentative || h.stamp != got[0].Stamp {
+		t.Errorf("it was told %v, and holds %+v", got[0].Stamp, h)
+	}
+}
+
+// TestProposedHorizon has a leader refuse what is of a snapshot below the horizon that it has
+// proposed: the group will not have its versions when the part is carried out (S24).
+func TestProposedHorizon(t *testing.T) {
+	s := newSoloServer(t)
+	w := wanted{id: txnID(2000), at: 2000, keys: []store.Key{s.key(0, "a")}, log: true}
+	if why, _ := s.judge(s.env, w); why != store.NoReason {
+		t.Fatalf("it is refused: %v", why)
+	}
+	s.horizon = 2001
+	if why, _ := s.judge(s.env, w); why != store.Old {
+		t.Errorf("below the horizon on its way: %v", why)
+	}
+}
