@@ -139,7 +139,8 @@ func TestStorePage(t *testing.T) {
 	})
 }
 
-// onStore plays on a store of three machines in a bubble, with what a client at the first site needs.
+// onStore plays on a store of three machines in a bubble, with what a client at the first site
+// needs.
 func onStore(t *testing.T, protocol string,
 	play func(ctx context.Context, t *testing.T, dir string, dial storeservice.ClientOptions),
 ) {

@@ -307,8 +307,8 @@ func (a *attempt) Commit(ctx context.Context, s client.Submission) client.Decisi
 	}
 }
 
-// Speculate implements client.Speculator. Nothing is sent a second time: what the transaction follows
-// the next link does not know. One that nobody has taken is refused then, and so tried again.
+// Speculate implements client.Speculator. Nothing is sent a second time: what the transaction
+// follows the next link does not know. One that nobody has taken is refused then, and tried again.
 func (a *attempt) Speculate(ctx context.Context, s client.Submission, how client.Speculation) client.Decision {
 	l, sites := a.newest()
 	p, ok := sites.(client.Speculator)
