@@ -2,6 +2,7 @@ package docs_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strconv"
@@ -79,7 +80,8 @@ func count(ctx context.Context, c *client.Client, key string, n int) (sum int, e
 }
 
 // TestStoreTask: three transactions of a task take as long as one, in a store of str, and longer in
-// one of replicatedcommit; the counters are right in both.
+// one of replicatedcommit; the counters are right in both. A tentative transaction returns before it
+// is final, or is rejected.
 func TestStoreTask(t *testing.T) {
 	for protocol, waits := range map[string]int{"str": 1, "replicatedcommit": 3} {
 		t.Run(protocol, func(t *testing.T) {
@@ -110,6 +112,19 @@ func TestStoreTask(t *testing.T) {
 				t.Logf("one transaction takes %v, three of a task %v", one, all)
 				if all < one*time.Duration(waits)*9/10 || all > one*time.Duration(waits)*115/100 {
 					t.Errorf("one transaction takes %v, three of a task %v, want %d times as long", one, all, waits)
+				}
+				final := make(chan struct{})
+				early := took(func() error {
+					err := c.Txn(ctx, func(_ context.Context, tx *client.Tx) error { return tx.Put("k", nil) },
+						client.Tentative{Final: func() { close(final) }})
+					if protocol != "str" && errors.As(err, new(*client.RejectedError)) {
+						close(final)
+						return nil
+					}
+					return err
+				})
+				if <-final; early > one/2 {
+					t.Errorf("a tentative transaction takes %v, another one %v", early, one)
 				}
 				if n, err := count(ctx, c, "stock/lamp", 0); n != 8 || err != nil {
 					t.Errorf("%d lamps are left, %v", n, err)
