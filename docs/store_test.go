@@ -80,8 +80,8 @@ func count(ctx context.Context, c *client.Client, key string, n int) (sum int, e
 }
 
 // TestStoreTask: three transactions of a task take as long as one, in a store of str, and longer in
-// one of replicatedcommit; the counters are right in both. A tentative transaction returns before it
-// is final, or is rejected.
+// one of replicatedcommit; the counters are right in both. A tentative transaction returns before
+// it is final, or is rejected.
 func TestStoreTask(t *testing.T) {
 	for protocol, waits := range map[string]int{"str": 1, "replicatedcommit": 3} {
 		t.Run(protocol, func(t *testing.T) {
