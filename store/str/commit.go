@@ -244,6 +244,9 @@ func (c *coordinator) maybeLocal(env *protocol.Env[store.Message], t *txn) {
 		return
 	}
 	t.local, t.bound = t.at+1, c.boundOf(t.at)
+	if c.mode.speculates && c.degree == degreeOff {
+		t.bound = t.at
+	}
 	for _, w := range t.sure {
 		t.local = max(t.local, w.Stamp)
 	}

@@ -34,6 +34,8 @@ type coordinator struct {
 	rescue map[store.TxnID]*rescue
 	past   past
 	begun  clock.Stamp // the latest snapshot that it has given
+	degree degree      // how far transactions build on what is not final
+	chains map[protocol.ID]*chain
 }
 
 type (
@@ -53,7 +55,8 @@ func newCoordinator(cfg store.Config, mode variant) (*coordinator, error) {
 	c := &coordinator{cfg: cfg, place: p, mode: mode, format: wirefmt.NewFormat("str", 1, commandKinds()...),
 		txns: map[store.TxnID]*txn{}, table: newTable(), reads: map[uint64]*reading{},
 		away:   make([]time.Duration, len(cfg.Layout.Sites)),
-		rescue: map[store.TxnID]*rescue{}, past: past{of: map[store.TxnID]store.Decided{}}}
+		rescue: map[store.TxnID]*rescue{}, past: past{of: map[store.TxnID]store.Decided{}},
+		degree: mode.degree, chains: map[protocol.ID]*chain{}}
 	c.places, _ = cfg.Layout.Places()
 	c.calls = kit.NewGroupCalls(cfg, p.Site, c.message)
 	return c, nil

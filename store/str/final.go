@@ -242,6 +242,7 @@ func (c *coordinator) tell(env *protocol.Env[store.Message], t *txn, d store.Dec
 		env.Send(id, d)
 	}
 	t.clients = nil
+	c.leaves(env, t)
 }
 
 // maybeForget forgets a transaction whose shards have all carried out the decision. The first one

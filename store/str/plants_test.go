@@ -356,7 +356,8 @@ func copyPlants() []plant.Bug {
 
 // plants leave out one rule at a time, in the source.
 func plants() []plant.Bug {
-	bugs := slices.Concat(stampPlants(), readPlants(), certifyPlants(), copyPlants(), aheadPlants())
+	bugs := slices.Concat(stampPlants(), readPlants(), certifyPlants(), copyPlants(), aheadPlants(),
+		tunePlants(), degreePlants())
 	for i := range bugs {
 		bugs[i].Dir = "store/str"
 	}

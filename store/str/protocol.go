@@ -17,6 +17,8 @@ type variant struct {
 	speculates bool
 	// early says that transactions can be answered when they are committed locally.
 	early bool
+	// degree is how far transactions build on what is not final, of what these two allow.
+	degree degree
 	// physical says that commits are above the clocks of all replicas, and reads wait until a
 	// replica's clock has reached their snapshot, as in ClockSI [STR §6.1]. Else they are above the
 	// latest reads of their keys [STR §6.3].
@@ -39,7 +41,7 @@ func (v variant) page() int { return cmp.Or(v.pageBytes, pageBytes) }
 // The protocol's modes.
 func modes() []variant {
 	return []variant{
-		{name: "internal", speculates: true, early: true},
+		{name: "internal", speculates: true, early: true, degree: degreeMost},
 		{name: "clocksi-rep", physical: true},
 	}
 }
@@ -47,11 +49,15 @@ func modes() []variant {
 // settings are further combinations, which tell apart what each part brings: experiments ask for
 // them (Protocol.Variant), and no store is made in one.
 func settings() []variant {
-	return []variant{
+	all := []variant{
 		{name: "precise"},
-		{name: "physical-reads", speculates: true, physical: true},
+		{name: "physical-reads", speculates: true, physical: true, degree: degreeMost},
 		{name: "planet", early: true, physical: true}, // [STR §8]
 	}
+	for d := range degreeMost + 1 { // internal-off, internal-reads, internal-1 and so on
+		all = append(all, variant{name: "internal-" + d.String(), speculates: true, early: true, degree: d})
+	}
+	return all
 }
 
 // Protocol returns STR as a protocol of the family, in mode internal: transactions read what is

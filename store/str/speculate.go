@@ -21,6 +21,7 @@ type speculation struct {
 	// not be committed for good; staged, that this is what is on record.
 	held, staged bool
 	since        time.Duration // when the commit was asked for
+	ahead        bool          // the client has word of the local commit, and it counts in the chain
 	// confirmed is where members have the entry which says that the client was right, and leading what
 	// the leader says.
 	confirmed map[protocol.ID]raft.Position
@@ -102,7 +103,7 @@ func (t *txn) isLocal() bool {
 
 // tellLocal tells a transaction's clients of its local commit.
 func (c *coordinator) tellLocal(env *protocol.Env[store.Message], t *txn) {
-	if !t.early || !t.isLocal() {
+	if !t.early || !t.isLocal() || !c.joins(t) {
 		return
 	}
 	for _, id := range t.clients {

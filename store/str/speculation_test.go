@@ -62,7 +62,14 @@ func (c *watchedClient) Receive(env *protocol.Env[store.Message], from protocol.
 func watched(mode variant) (store.Protocol, func() error) {
 	l := &speculations{nodes: map[*coordinator]string{}, of: map[*coordinator]map[store.TxnID]*executed{},
 		commits: map[store.TxnID]carried{}, writers: map[version]store.TxnID{}, clients: map[protocol.ID]*watchedClient{}}
-	mode.seen = l.saw
+	if also := mode.seen; also != nil {
+		mode.seen = func(e event) {
+			l.saw(e)
+			also(e)
+		}
+	} else {
+		mode.seen = l.saw
+	}
 	p := protocolOf(mode)
 	p.NewClient = func(cfg store.Config) (store.ClientNode, error) {
 		c, err := newClient(cfg)

@@ -408,6 +408,7 @@ func (c *coordinator) end(env *protocol.Env[store.Message], t *txn) {
 	delete(c.txns, t.id)
 	env.Stop(txnTimer{t.id})
 	c.past.add(t, env.Now, env.Now-pastTrips*c.cfg.RoundTrip)
+	c.leaves(env, t)
 }
 
 // past is how the latest transactions have ended, so that none begins a second time.
