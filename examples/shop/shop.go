@@ -28,8 +28,8 @@ type customer struct {
 	mails chan string // those that were not read yet
 }
 
-// join makes a customer, who can order from now on: a first transaction waits for connections to all
-// sites.
+// join makes a customer, who can order from now on: a first transaction waits for connections to
+// all sites.
 func (s *sites) join(ctx context.Context, name string, at wan.Site, d *diary) (*customer, error) {
 	shop, err := s.dial(at)
 	if err != nil {
@@ -62,7 +62,8 @@ func (c *customer) order(ctx context.Context, name string) error {
 }
 
 // buy takes one of an item from stock. It returns when the customer may be told that the order is
-// placed: at once if little can go wrong, and otherwise when the order is final [STR §4, Listing 1].
+// placed: at once if little can go wrong, and otherwise when the order is final [STR §4, Listing
+// 1].
 func (c *customer) buy(ctx context.Context, name string) error {
 	return c.shop.Txn(client.WithClass(ctx, "buy"), func(ctx context.Context, tx *client.Tx) error {
 		it, err := read(ctx, tx, name)

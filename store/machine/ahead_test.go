@@ -117,6 +117,7 @@ func TestAheadChain(t *testing.T) {
 					return took
 				}
 				one, eight := chain(1), chain(8)
+				a.Logf("a task of one transaction takes %v, of eight %v", one, eight)
 				if eight > one*115/100 {
 					a.Errorf("eight took %v, one %v", eight, one)
 				}

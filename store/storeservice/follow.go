@@ -307,6 +307,28 @@ func (a *attempt) Commit(ctx context.Context, s client.Submission) client.Decisi
 	}
 }
 
+// Speculate implements client.Speculator. Nothing is sent a second time: what the transaction
+// follows the next link does not know. One that nobody has taken is refused then, and tried again.
+func (a *attempt) Speculate(ctx context.Context, s client.Submission, how client.Speculation) client.Decision {
+	l, sites := a.newest()
+	p, ok := sites.(client.Speculator)
+	if !ok {
+		return a.Commit(ctx, s)
+	}
+	d := p.Speculate(ctx, s, how)
+	switch d.Outcome.Verdict {
+	case store.Unknown, store.Blocked:
+		if !d.Txn.ID.IsZero() && a.c.moved(ctx, l) {
+			return a.c.Resolve(ctx, d.Txn)
+		}
+	case store.Rejected:
+		if a.c.moved(ctx, l) {
+			d.Outcome = store.Outcome{Verdict: store.Aborted, Reason: store.Fenced}
+		}
+	}
+	return d
+}
+
 // Resolve implements client.Backend.
 func (c *Client) Resolve(ctx context.Context, txn store.Txn) client.Decision {
 	for {
@@ -320,6 +342,12 @@ func (c *Client) Resolve(ctx context.Context, txn store.Txn) client.Decision {
 
 // Promises implements client.Backend: a store has the protocol that it began with.
 func (c *Client) Promises() history.Level { return c.newest().conn.Promises() }
+
+// Speculates reports whether transactions can be answered when they are committed locally.
+func (c *Client) Speculates() bool { return c.newest().conn.Speculates() }
+
+// Closed reports whether the client is closed, so that nobody can be asked any more.
+func (c *Client) Closed() bool { return c.newest().conn.Closed() }
 
 // Stales implements client.Backend.
 func (c *Client) Stales() bool { return c.newest().conn.Stales() }
