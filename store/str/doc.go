@@ -8,6 +8,7 @@
 // The level is strong session snapshot isolation, which lets write skew happen; a session is a
 // client's node. Mode internal is the protocol; mode clocksi-rep, without speculation and with
 // commits above all clocks, is what the paper compares it with. Programs that go on when their
-// transactions are committed locally, and the tuner, are not built yet. DESIGN.md says where the
-// protocol differs from the paper, and why it is right.
+// transactions are committed locally are not built yet. How far transactions build on what is not
+// final, the coordinators choose by what becomes of them. DESIGN.md says where the protocol differs
+// from the paper, and why it is right.
 package str

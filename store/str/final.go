@@ -238,6 +238,7 @@ func (c *coordinator) adopt(env *protocol.Env[store.Message], t *txn, shard uint
 // tell tells a transaction's clients how it has ended.
 func (c *coordinator) tell(env *protocol.Env[store.Message], t *txn, d store.Decided) {
 	t.decided = &d
+	c.tuning.counts(env.Now, t, d.Verdict == store.Committed)
 	for _, id := range t.clients {
 		env.Send(id, d)
 	}

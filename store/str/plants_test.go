@@ -357,7 +357,7 @@ func copyPlants() []plant.Bug {
 // plants leave out one rule at a time, in the source.
 func plants() []plant.Bug {
 	bugs := slices.Concat(stampPlants(), readPlants(), certifyPlants(), copyPlants(), aheadPlants(),
-		tunePlants(), degreePlants())
+		tunePlants(), degreePlants(), togetherPlants())
 	for i := range bugs {
 		bugs[i].Dir = "store/str"
 	}
@@ -375,7 +375,7 @@ func TestSeedsNotice(t *testing.T) {
 			sc.Sites, sc.Shards, sc.Replicas = 5, 5, 3
 		}
 		sc.Replaces, sc.Moves = seed%5 == 4, seed%5 == 1
-		_, err := storetest.PlayOnce(subject(modes()[0]), sc)
+		_, err := storetest.PlayOnce(subject(untuned(modes()[0])), sc)
 		return err
 	})
 }

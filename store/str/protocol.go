@@ -19,6 +19,8 @@ type variant struct {
 	early bool
 	// degree is how far transactions build on what is not final, of what these two allow.
 	degree degree
+	// tunes says that coordinators choose another one, if that is better.
+	tunes bool
 	// physical says that commits are above the clocks of all replicas, and reads wait until a
 	// replica's clock has reached their snapshot, as in ClockSI [STR §6.1]. Else they are above the
 	// latest reads of their keys [STR §6.3].
@@ -41,7 +43,7 @@ func (v variant) page() int { return cmp.Or(v.pageBytes, pageBytes) }
 // The protocol's modes.
 func modes() []variant {
 	return []variant{
-		{name: "internal", speculates: true, early: true, degree: degreeMost},
+		{name: "internal", speculates: true, early: true, degree: degreeMost, tunes: true},
 		{name: "clocksi-rep", physical: true},
 	}
 }

@@ -46,6 +46,13 @@ func subject(mode variant) storetest.Subject {
 	return s
 }
 
+// untuned is a mode whose degree stays as it is, so that seeds play what they played when they were
+// chosen.
+func untuned(m variant) variant {
+	m.tunes = false
+	return m
+}
+
 // TestConformance plays 500 seeds of each mode under faults, or a fifth of them.
 func TestConformance(t *testing.T) {
 	for _, m := range modes() {
