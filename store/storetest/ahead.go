@@ -31,7 +31,7 @@ func (a *Application) speculate(m *store.Submit) {
 	if !w.Scenario.Ahead || a.number%5 == 0 {
 		return
 	}
-	x := &ahead{Application: *a, held: w.Rand.IntN(3) == 0, txn: history.TxnID(a.number)}
+	x := &ahead{Application: *a, held: w.Rand.IntN(3) == 0 && !w.Scenario.Certain, txn: history.TxnID(a.number)}
 	for _, before := range a.ahead {
 		m.After, x.after = append(m.After, before.id), append(x.after, before.txn)
 	}

@@ -89,6 +89,7 @@ type Scenario struct {
 	Moves        bool          // shards are led elsewhere now and then (Protocol.Leads)
 	Replaces     bool          // there is a site more, and a member of each shard is replaced by its (Protocol.Leads)
 	Ahead        bool          // some go on when they are committed locally (Protocol.Speculates)
+	Certain      bool          // of those none stands on a guess
 	ByArrival    bool          // requests are handled in the order in which they should have arrived (Protocol.Orders)
 	Ring         bool          // client i reads key i and writes the next one
 	Pause        time.Duration // between a client's transactions at most; 0 is 100 ms

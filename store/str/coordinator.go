@@ -37,6 +37,7 @@ type coordinator struct {
 	begun  clock.Stamp // the latest snapshot that it has given
 	degree degree      // how far transactions build on what is not final
 	chains map[protocol.ID]*chain
+	tuning tuning
 }
 
 type (
@@ -57,7 +58,7 @@ func newCoordinator(cfg store.Config, mode variant) (*coordinator, error) {
 		txns: map[store.TxnID]*txn{}, table: newTable(), reads: map[uint64]*reading{},
 		away:   make([]time.Duration, len(cfg.Layout.Sites)),
 		rescue: map[store.TxnID]*rescue{}, past: past{of: map[store.TxnID]store.Decided{}},
-		degree: mode.degree, chains: map[protocol.ID]*chain{}}
+		degree: mode.degree, chains: map[protocol.ID]*chain{}, tuning: newTuning(cfg.Layout, cfg.ID)}
 	c.places, _ = cfg.Layout.Places()
 	c.calls = kit.NewGroupCalls(cfg, p.Site, c.message)
 	return c, nil
@@ -77,6 +78,10 @@ func (c *coordinator) Start(env *protocol.Env[store.Message], _ []protocol.Recor
 	c.calls.Start(env)
 	c.last = env.Rand.Uint64()
 	c.pingAll(env)
+	if c.mode.tunes {
+		c.tuning.heard = env.Now
+		env.After(tuneTrips*c.cfg.RoundTrip, tuneTimer{})
+	}
 }
 
 // pingTimer is when servers are asked how far away they are.
@@ -141,6 +146,10 @@ func (c *coordinator) Receive(env *protocol.Env[store.Message], from protocol.ID
 		c.onConfirmed(env, from, m)
 	case pong:
 		c.onPong(env, from, m)
+	case report:
+		c.onReport(from, m)
+	case setting:
+		c.onSetting(env, from, m)
 	case told:
 		c.onTold(env, from, m)
 	case elsewhere:
@@ -157,6 +166,8 @@ func (c *coordinator) Expire(env *protocol.Env[store.Message], t protocol.Timer)
 		c.calls.Expire(env, t)
 	case pingTimer:
 		c.pingAll(env)
+	case tuneTimer:
+		c.tune(env)
 	case readTimer:
 		c.readAgain(env, t.ref)
 	case txnTimer:

@@ -9,6 +9,6 @@
 // client's node. Mode internal is the protocol; mode clocksi-rep, without speculation and with
 // commits above all clocks, is what the paper compares it with. In mode internal a client may go on
 // when its transaction is committed locally: what it does next depends on that, and a transaction
-// that stands on guesses of the client's own is committed only after the client's word. The tuner
-// is not built yet. DESIGN.md says where the protocol differs from the paper, and why it is right.
+// that stands on guesses of the client's own is committed only after the client's word. DESIGN.md
+// says where the protocol differs from the paper, and why it is right.
 package str

@@ -240,6 +240,7 @@ func (c *coordinator) adopt(env *protocol.Env[store.Message], t *txn, shard uint
 func (c *coordinator) tell(env *protocol.Env[store.Message], t *txn, d store.Decided) {
 	d.Course = c.course(t)
 	t.decided = &d
+	c.tuning.counts(env.Now, t, d.Verdict == store.Committed)
 	for _, id := range t.clients {
 		env.Send(id, d)
 	}

@@ -147,6 +147,19 @@ type (
 	ping struct{ Ref uint64 }
 	pong struct{ Ref uint64 }
 
+	// report tells the coordinator that chooses the degree what has become of transactions since the
+	// setting of that number. It is repeated, and the last one counts.
+	report struct {
+		Number uint64
+		Window window
+	}
+	// setting tells a coordinator which degree is in force, unless it knows a later one. It is
+	// repeated.
+	setting struct {
+		Number uint64
+		Degree degree
+	}
+
 	// orphan asks a coordinator to finish a transaction that has been prepared for long.
 	orphan struct{ Part part }
 	// kept tells the leader that its coordinator is at it, and waits for its client's word.
@@ -159,7 +172,7 @@ type (
 // codec is the format of messages and, from tag 48 on, of commands.
 func codec() *wirefmt.Format[store.Message] {
 	return wirefmt.NewFormat("str", 1, slices.Concat(store.RequestKinds(), store.SnapshotKinds(),
-		store.SpeculationKinds(), localKinds(), groupKinds(), commandKinds())...)
+		store.SpeculationKinds(), localKinds(), groupKinds(), tuneKinds(), commandKinds())...)
 }
 
 func localKinds() []wirefmt.Kind[store.Message] {
@@ -265,6 +278,22 @@ func groupKinds() []wirefmt.Kind[store.Message] {
 		wirefmt.NewKind[store.Message](33, func(c *wirefmt.Coder, m *kept) {
 			wirefmt.Uint32(c, &m.Shard)
 			store.VersionFields(c, &m.ID)
+		}),
+	}
+}
+
+func tuneKinds() []wirefmt.Kind[store.Message] {
+	return []wirefmt.Kind[store.Message]{
+		wirefmt.NewKind[store.Message](41, func(c *wirefmt.Coder, m *report) {
+			wirefmt.Uint(c, &m.Number)
+			wirefmt.Uint(c, &m.Window.Length)
+			wirefmt.Uint(c, &m.Window.Committed)
+			wirefmt.Uint(c, &m.Window.Aborted)
+			wirefmt.Uint(c, &m.Window.Latency)
+		}),
+		wirefmt.NewKind[store.Message](42, func(c *wirefmt.Coder, m *setting) {
+			wirefmt.Uint(c, &m.Number)
+			wirefmt.Uint(c, &m.Degree)
 		}),
 	}
 }

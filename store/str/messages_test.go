@@ -2,6 +2,7 @@ package str
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -43,6 +44,7 @@ func messages() []store.Message {
 		prepare{p}, decide{ID: id, Commit: true, At: 301, Reason: store.Old, Anchor: true, Read: 299}, fence{id}, done{id},
 		ceil{Ceiling: 300, Horizon: 200}, reader{Server: 11, Serves: true, Leaves: true},
 		vouched{Shard: 1, ID: id, Until: 400},
+		report{Number: 1 << 42, Window: window{300 * time.Millisecond, 400, 300, 5}}, setting{Number: 1 << 42, Degree: 9},
 	}
 }
 

@@ -380,7 +380,7 @@ func copyPlants() []plant.Bug {
 // plants leave out one rule at a time, in the source.
 func plants() []plant.Bug {
 	bugs := slices.Concat(stampPlants(), readPlants(), certifyPlants(), copyPlants(), countPlants(), aheadPlants(),
-		tunePlants(), degreePlants())
+		tunePlants(), degreePlants(), togetherPlants())
 	for i := range bugs {
 		bugs[i].Dir = "store/str"
 	}

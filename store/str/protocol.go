@@ -19,6 +19,8 @@ type variant struct {
 	early bool
 	// degree is how far transactions build on what is not final, of what these two allow.
 	degree degree
+	// tunes says that coordinators choose another one, if that is better.
+	tunes bool
 	// physical says that commits are above the clocks of all replicas, and reads wait until a
 	// replica's clock has reached their snapshot, as in ClockSI [STR §6.1]. Else they are above the
 	// latest reads of their keys [STR §6.3].
@@ -53,6 +55,7 @@ func settings() []variant {
 		{name: "precise"},
 		{name: "physical-reads", speculates: true, physical: true, degree: degreeMost},
 		{name: "planet", early: true, physical: true}, // [STR §8]
+		{name: "internal-tuned", speculates: true, early: true, degree: degreeMost, tunes: true},
 	}
 	for d := range degreeMost + 1 { // internal-off, internal-reads, internal-1 and so on
 		all = append(all, variant{name: "internal-" + d.String(), speculates: true, early: true, degree: d})

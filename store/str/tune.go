@@ -10,7 +10,7 @@ import (
 
 // A degree is how far transactions build on what is not final. Those are ordered: each allows what
 // the one before it does [STR §6.7].
-type degree uint8
+type degree uint64
 
 const (
 	degreeOff   degree = 0 // nothing that is not final is read
@@ -55,7 +55,7 @@ func (w window) measured() measured {
 
 const (
 	// windowTrips is how many round trips a window takes at least; longTrips is how many one takes at
-	// most to have windowTxns transactions.
+	// most to have windowTxns commits.
 	windowTrips = 8
 	longTrips   = 200
 	windowTxns  = 400
@@ -64,7 +64,7 @@ const (
 // isEnough reports whether a window says something: it is twice as long as transactions take.
 func (w window) isEnough(roundTrip time.Duration) bool {
 	return w.Length >= 2*w.Latency && w.Length >= windowTrips*roundTrip &&
-		(w.Committed+w.Aborted >= windowTxns || w.Length >= longTrips*roundTrip)
+		(w.Committed >= windowTxns || w.Length >= longTrips*roundTrip)
 }
 
 // tuner chooses the degree with the most final commits per second [STR §6.7] (S17). There are few

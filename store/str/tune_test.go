@@ -190,7 +190,7 @@ func TestTuneWindows(t *testing.T) {
 		{window{Length: time.Second, Committed: 400, Latency: 500 * time.Millisecond}, true},
 		{window{Length: time.Second, Committed: 400, Latency: 501 * time.Millisecond}, false},
 		{window{Length: 700 * time.Millisecond, Committed: 400, Latency: trip}, false},
-		{window{Length: time.Second, Committed: 100, Aborted: 299, Latency: trip}, false},
+		{window{Length: time.Second, Committed: 399, Aborted: 1000, Latency: trip}, false},
 		{window{Length: 20 * time.Second, Committed: 10, Latency: trip}, true},
 		{window{Length: 20 * time.Second, Latency: 11 * time.Second}, false},
 	} {

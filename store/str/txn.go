@@ -27,6 +27,7 @@ type txn struct {
 	client protocol.ID
 	at     clock.Stamp // its snapshot [STR: RS]
 	stage  progress
+	began  time.Duration
 	heard  time.Duration // when its client was last heard of
 	steps  map[uint32]*step
 
@@ -116,7 +117,7 @@ func (c *coordinator) onDeclare(env *protocol.Env[store.Message], from protocol.
 func (c *coordinator) begin(
 	env *protocol.Env[store.Message], id store.TxnID, client protocol.ID, notBefore clock.Stamp,
 ) *txn {
-	t := &txn{id: id, client: client, at: max(clock.Stamp(env.Now), notBefore, 1), heard: env.Now,
+	t := &txn{id: id, client: client, at: max(clock.Stamp(env.Now), notBefore, 1), began: env.Now, heard: env.Now,
 		steps: map[uint32]*step{},
 		on:    map[store.TxnID]*txn{}, by: map[store.TxnID]*txn{}, unsafe: map[store.TxnID]clock.Stamp{}}
 	c.txns[id], c.begun = t, max(c.begun, t.at)
