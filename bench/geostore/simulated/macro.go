@@ -138,7 +138,7 @@ func terminals(u *users, at tpcc.Layout, tables *tpcc.Tables, mix string) func(*
 // the end where tables are small.
 func rubisPoints(o bench.Options) (points []bench.Point) {
 	s := sweep{load: rubisLoad(o, rubis.Scale{}), cpu: paperCPU(), servers: 1, figure: "rubis"}
-	users := bench.Pick(o, []int{4000}, []int{50, 500, 1000, 2000, 3000, 4000})
+	users := bench.Pick(o, []int{2000}, []int{50, 500, 1000, 2000, 3000, 4000})
 	points = s.of(users, clockSIRep(), strInternal()).points(o)
 	points = append(points, s.of(bench.Pick(o, []int{50}, []int{50, 4000}), planet(), strExternal(1)).points(o)...)
 	s = sweep{load: rubisLoad(o, smallRUBiS()), cpu: paperCPU(), servers: 1}
