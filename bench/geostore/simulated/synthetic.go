@@ -59,19 +59,25 @@ func syntheticLoad(o bench.Options, contention string) load {
 		script: func(u *users) script {
 			return script{jobs: func(x *user) func() job { return u.synthetic(x, c) }}
 		},
-		warm:    bench.Pick(o, 500*time.Millisecond, 1200*time.Millisecond),
-		lasting: bench.Pick(o, 500*time.Millisecond, 1500*time.Millisecond),
+		warm:    bench.Pick(o, 800*time.Millisecond, 1200*time.Millisecond),
+		lasting: bench.Pick(o, 600*time.Millisecond, 1500*time.Millisecond),
 	}
 }
 
 func syntheticPoints(o bench.Options) (points []bench.Point) {
-	clients := bench.Pick(o, []int{10, 60}, []int{10, 20, 30, 40, 60, 80})
+	all := bench.Pick(o, []int{80}, []int{10, 20, 30, 40, 60, 80})
 	for _, contention := range contentions() {
+		clients, few, long := all, []int{10, 40, 80}, []int{10, 20, 30}
+		if o.Quick {
+			few, long = nil, nil
+		}
+		if o.Quick && contention == "high-low" {
+			clients, few, long = []int{10, 80}, []int{10}, []int{10}
+		}
 		s := sweep{load: syntheticLoad(o, contention), cpu: paperCPU(), servers: 1, figure: contention}
 		points = append(points, s.of(clients, clockSIRep(), strInternal()).points(o)...)
-		few := bench.Pick(o, []int{10}, []int{10, 40, 80})
 		points = append(points, s.of(few, planet(), strExternal(1)).points(o)...)
-		points = append(points, s.of(bench.Pick(o, []int{10}, []int{10, 20, 30}), strExternal(longestChain)).points(o)...)
+		points = append(points, s.of(long, strExternal(longestChain)).points(o)...)
 	}
 	s := sweep{load: syntheticLoad(o, "high-low"), cpu: measuredCPU(), servers: 1}
 	points = append(points, s.of(bench.Pick(o, nil, []int{80}), clockSIRep(), strInternal()).points(o)...)
