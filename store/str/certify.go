@@ -135,8 +135,8 @@ func (s *server) vouch(env *protocol.Env[store.Message], to protocol.ID, h *held
 			return
 		}
 	}
-	if s.low(env, h.part.At) {
-		s.wantCeiling(env, h.part.At)
+	if at := max(h.part.At, clock.Stamp(env.Now)); s.low(env, at) {
+		s.wantCeiling(env, at)
 	}
 	env.Send(to, vouched{s.self, h.part.ID, s.reads.Ceiling()})
 }

@@ -383,7 +383,8 @@ func (s *server) sweep(env *protocol.Env[store.Message]) {
 		return
 	}
 	if s.group.Current() && env.Now-s.raised < warmTrips*s.cfg.RoundTrip {
-		s.raise(env, clock.Stamp(env.Now))
+		// a round trip early: members hear of it when the leader has heard of them
+		s.raise(env, clock.Stamp(env.Now+s.cfg.RoundTrip))
 	}
 	seen := map[store.TxnID]time.Duration{}
 	for _, id := range s.openIDs() {
