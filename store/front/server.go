@@ -28,8 +28,8 @@ type Server struct {
 	// it for another one are refused: what they ask for would be understood in part. Empty: all are
 	// taken, as are those of clients that do not say.
 	Protocol string
-	// Shards is how many the store has. Calls of clients that count others are refused: they would look
-	// for keys where these are not. 0: all are taken, as are those of clients that do not say.
+	// Shards is how many the store has. Calls of clients that count others are refused: they would
+	// look for keys where these are not. 0: all are taken, as are those of clients that do not say.
 	Shards int
 	// Epoch is that of the machine's topology. Clients that have another one are refused: they
 	// count other sites' votes.
@@ -177,8 +177,8 @@ func (s *Server) checkCluster(ctx context.Context) error {
 	}
 	if named := metadata.ValueFromIncomingContext(ctx, shardsKey); s.Shards > 0 && len(named) > 0 &&
 		named[0] != strconv.Itoa(s.Shards) {
-		return status.Errorf(codes.FailedPrecondition, "the client's file says that the store has %.20q shards, and it has %d",
-			named[0], s.Shards)
+		return status.Errorf(codes.FailedPrecondition,
+			"the client's file says that the store has %.20q shards, and it has %d", named[0], s.Shards)
 	}
 	return nil
 }

@@ -75,13 +75,14 @@ func TestAheadNotices(t *testing.T) {
 // speculates has a transaction ask for word of its local commit, behind others.
 func (c *soloCoordinator) speculates(at uint64, txn store.Txn, after ...store.TxnID) []store.Message {
 	txn.ID = txnID(at)
-	c.Receive(c.env, protocol.ID(200+at), store.SpeculateRequest{CommitRequest: store.CommitRequest{Txn: txn}, After: after})
+	c.Receive(c.env, protocol.ID(200+at),
+		store.SpeculateRequest{CommitRequest: store.CommitRequest{Txn: txn}, After: after})
 	return c.said()
 }
 
-// TestFollowsReader has a transaction follow one that has only read what is not final: it is aborted
-// with that, if what was read turns out to be later than that one's snapshot, though not than its
-// own.
+// TestFollowsReader has a transaction follow one that has only read what is not final: it is
+// aborted with that, if what was read turns out to be later than that one's snapshot, though not
+// than its own.
 func TestFollowsReader(t *testing.T) {
 	for _, tt := range []struct {
 		final clock.Stamp
