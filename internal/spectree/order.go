@@ -235,8 +235,8 @@ func (t *Tree) inOrder(l *Lane, c *Call) bool {
 	t.walks++
 	return !l.ord.any(t.walks, func(q *Call) bool {
 		before := q.answered && q.answeredAt < c.sentAt
-		return !before && !disjoint(q.spec.Conflict, c.spec.Conflict) && !sameDomain(q, c) && !c.use.Run.used(q) &&
-			l.run.heard(q)
+		return !before && !disjoint(q.spec.Conflict, c.spec.Conflict) && !sameDomain(q, c) &&
+			!c.use.Run.used(q) && l.run.heard(q)
 	})
 }
 
