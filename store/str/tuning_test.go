@@ -108,6 +108,7 @@ func TestTuneTogether(t *testing.T) {
 // TestTuneSettings has a coordinator take newer settings only, and from coordinators only.
 func TestTuneSettings(t *testing.T) {
 	c := newSoloCoordinator(t)
+	c.mode.tunes = true
 	expect := func(number uint64, d degree) {
 		t.Helper()
 		if c.tuning.number != number || c.degree != d {
