@@ -50,6 +50,7 @@ func ExampleAll() {
 	// carousel-contention [virtual]
 	// carousel-general [virtual]
 	// carousel-placement [virtual]
+	// str-chain [virtual real]
 	// carousel-throughput [virtual real]
 	// carousel-failover [virtual]
 	// str-synthetic [virtual]

@@ -45,15 +45,15 @@ func (s *Store) ConnectShared(mode client.Mode, perSite, sharing int) (*Clients,
 	return cs, nil
 }
 
-func (s *Store) connect(cs *Clients, mode client.Mode, site wan.Site, number uint64, players int) error {
+// dial makes a client at a site, with a connection of its own.
+func (s *Store) dial(mode client.Mode, site wan.Site, number uint64) (*client.Client, *front.Conn, error) {
 	conn, err := front.Dial(front.Config{
 		Protocol: s.cfg.Protocol, Topology: s.topology, Insecure: true, Dial: s.network.DialContext(site),
 		RoundTrip: s.longest, Seed: s.seed(clientSeeds + number),
 	})
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	cs.conns = append(cs.conns, conn)
 	cfg := client.Config{Backend: conn, Mode: mode}
 	if s.oracle != nil {
 		cfg.Predictor, cfg.PrepareEarly = s.oracle, true
@@ -63,8 +63,17 @@ func (s *Store) connect(cs *Clients, mode client.Mode, site wan.Site, number uin
 	}
 	c, err := client.New(cfg)
 	if err != nil {
+		conn.Close()
+	}
+	return c, conn, err
+}
+
+func (s *Store) connect(cs *Clients, mode client.Mode, site wan.Site, number uint64, players int) error {
+	c, conn, err := s.dial(mode, site, number)
+	if err != nil {
 		return err
 	}
+	cs.conns = append(cs.conns, conn)
 	maker := maker{client: c, value: make([]byte, s.cfg.ValueBytes), absent: s.cfg.Keys == 0, declares: s.cfg.Declared,
 		once: s.cfg.Once, level: s.cfg.ReadLevel}
 	for range players {
