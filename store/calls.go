@@ -94,10 +94,10 @@ type (
 		// Absent are the places of sites that there is no connection to: they are away until they
 		// answer.
 		Absent []int
-		// Speculate asks for Speculated, too: see SpeculateRequest, as for Held and After. The
+		// Speculate asks for Speculated, too: see SpeculateRequest, as for Held, Waits and After. The
 		// application says later, by a Settle, what became of its own guesses.
-		Speculate, Held bool
-		After           []TxnID
+		Speculate, Held, Waits bool
+		After                  []TxnID
 	}
 
 	// Speculates says that a transaction is committed locally. It comes before Done, or not at all.

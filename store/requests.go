@@ -61,6 +61,10 @@ type (
 		After []TxnID
 		// Told says that the client knows of the local commit, and waits for what comes after it.
 		Told bool
+		// Waits says that the client stands on nothing but After, and may yet give up: the coordinator
+		// waits for its word as with Held, and nobody else knows of that. If the coordinator is lost,
+		// what became of After decides.
+		Waits bool
 	}
 
 	// Speculated tells a client that its transaction is committed locally: it may still be refused. At

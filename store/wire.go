@@ -143,6 +143,7 @@ func SpeculationKinds() []wirefmt.Kind[Message] {
 			wirefmt.Bool(c, &m.Held)
 			wirefmt.List(c, &m.After, 2, VersionFields)
 			wirefmt.Bool(c, &m.Told)
+			wirefmt.Bool(c, &m.Waits)
 		}),
 		wirefmt.NewKind[Message](248, func(c *wirefmt.Coder, m *Speculated) {
 			VersionFields(c, &m.ID)

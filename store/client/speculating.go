@@ -22,6 +22,9 @@ type Speculation struct {
 	// Held says that they stand on guesses of their own: the transaction is not committed for good
 	// before Settled says true.
 	Held bool
+	// Waits says that they stand on After only, and may still give up: it is the same, but for a store
+	// that loses whom it has told.
+	Waits bool
 	// After are transactions that are committed locally, as far as they know: unless they are for
 	// good, this one is not.
 	After []store.TxnID
@@ -52,6 +55,7 @@ func (s *speculating) Start(ctx context.Context, a *driver.Attempt) {
 	}}
 	if a.Speculative() {
 		how.Held, how.After = s.standsOn(a)
+		how.Waits = !how.Held
 		settled := make(chan bool, 1)
 		how.Settled = settled
 		a.OnResolve(func(confirmed bool) { settled <- confirmed })

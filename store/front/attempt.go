@@ -277,7 +277,7 @@ func (a *attempt) commit(ctx context.Context, s client.Submission, how *client.S
 	m := store.Submit{Priority: a.b.Priority, Reads: s.Reads, Writes: s.Writes, Hold: s.Hold,
 		Serializable: a.b.Level == client.Serializable, Begun: a.begunAs()}
 	if how != nil {
-		m.Speculate, m.Held, m.After = true, how.Held, how.After
+		m.Speculate, m.Held, m.Waits, m.After = true, how.Held, how.Waits, how.After
 	}
 	return a.c.commit(ctx, m, how)
 }

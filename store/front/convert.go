@@ -52,7 +52,7 @@ func askToWire(out *pb.CommitRequest, m store.Message, epoch uint64) {
 	out.Recover, out.Firm, out.Hold, out.Epoch = of.Recover, of.Firm, of.Hold, epoch
 	out.Serializable = of.Serializable
 	if m, ok := m.(store.SpeculateRequest); ok {
-		out.Speculate, out.Held, out.Told = true, m.Held, m.Told
+		out.Speculate, out.Held, out.Told, out.Waits = true, m.Held, m.Told, m.Waits
 		for _, id := range m.After {
 			out.After = append(out.After, versionToWire(id))
 		}
@@ -107,7 +107,8 @@ func gateRead(r *pb.ReadRequest) func(ref uint64) store.Message {
 func gateCommit(r *pb.CommitRequest) func(ref uint64) store.Message {
 	return func(ref uint64) store.Message {
 		m := gate.Commit{Ref: ref, Txn: txnFromWire(r), Recover: r.GetRecover(), Firm: r.GetFirm(), Hold: r.GetHold(),
-			Serializable: r.GetSerializable(), Speculate: r.GetSpeculate(), Held: r.GetHeld(), Told: r.GetTold()}
+			Serializable: r.GetSerializable(), Speculate: r.GetSpeculate(), Held: r.GetHeld(), Told: r.GetTold(),
+			Waits: r.GetWaits()}
 		for _, id := range r.GetAfter() {
 			m.After = append(m.After, versionFromWire(id))
 		}

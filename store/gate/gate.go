@@ -37,8 +37,8 @@ type (
 		Serializable bool
 		// Speculate has the site say when the transaction is committed locally. Held, After and Told are
 		// as in SpeculateRequest.
-		Speculate, Held, Told bool
-		After                 []store.TxnID
+		Speculate, Held, Told, Waits bool
+		After                        []store.TxnID
 	}
 
 	// CommitDone is the site's vote, or the decision if that was known, or word of the local commit.
@@ -312,7 +312,8 @@ func (g *Gate) onCommit(env *protocol.Env[store.Message], m Commit) {
 	to := g.cfg.Layout.Coordinator(g.site, m.Txn.ID)
 	ask := store.CommitRequest{Txn: m.Txn, Recover: m.Recover, Firm: m.Firm, Hold: m.Hold, Serializable: m.Serializable}
 	if m.Speculate {
-		env.Send(to, store.SpeculateRequest{CommitRequest: ask, Held: m.Held, After: m.After, Told: m.Told})
+		env.Send(to, store.SpeculateRequest{CommitRequest: ask, Held: m.Held, After: m.After, Told: m.Told,
+			Waits: m.Waits})
 		return
 	}
 	env.Send(to, ask)

@@ -371,3 +371,73 @@ func TestTentative(t *testing.T) {
 		})
 	}
 }
+
+// TestAheadSees: a transaction sees what the task's transactions before it have written, also where
+// readers elsewhere have pushed their commits above its snapshot meanwhile.
+func TestAheadSees(t *testing.T) {
+	for gap := 140; gap <= 160; gap += 4 {
+		t.Run(fmt.Sprint(gap), func(t *testing.T) {
+			playAhead(t, func(ctx context.Context, a *aheads) {
+				reading, stop := context.WithCancel(ctx)
+				for _, c := range []*client.Client{a.clients[0], a.clients[2]} {
+					go func() {
+						for reading.Err() == nil {
+							_ = c.Txn(reading, func(ctx context.Context, tx *client.Tx) error {
+								_, _, err := tx.Get(ctx, "k")
+								return err
+							})
+							time.Sleep(time.Millisecond)
+						}
+					}()
+				}
+				time.Sleep(time.Second)
+				saw := ""
+				_, err := foresay.Do(ctx, func(ctx context.Context) (string, error) {
+					err := a.clients[1].Txn(ctx, func(_ context.Context, tx *client.Tx) error { return tx.Put("k", []byte("x")) })
+					if err != nil {
+						return "", err
+					}
+					return client.Run(ctx, a.clients[1], func(ctx context.Context, tx *client.Tx) (string, error) {
+						if _, _, err := tx.Get(ctx, "o"); err != nil {
+							return "", err
+						}
+						time.Sleep(time.Duration(gap) * time.Millisecond)
+						v, _, err := tx.Get(ctx, "k")
+						saw = string(v)
+						return saw, errors.Join(err, tx.Put("z", v))
+					})
+				})
+				stop()
+				if err != nil || saw != "x" {
+					a.Errorf("it saw %q: %v", saw, err)
+				}
+			})
+		})
+	}
+}
+
+// TestAheadEnds: where a task ends with its context just when its first transaction is final, what
+// its error says is not committed is not.
+func TestAheadEnds(t *testing.T) {
+	for n := range 12 {
+		playAhead(t, func(ctx context.Context, a *aheads) {
+			short, cancel := context.WithTimeout(ctx, time.Duration(149+n%3)*time.Millisecond)
+			defer cancel()
+			failed := -1
+			_, err := foresay.Do(short, func(ctx context.Context) (struct{}, error) {
+				failed = -1
+				for i := range 3 {
+					if err := a.add(ctx, a.clients[0], fmt.Sprint("k", i)); err != nil {
+						failed = i
+						return struct{}{}, err
+					}
+				}
+				return struct{}{}, nil
+			})
+			time.Sleep(5 * time.Second)
+			if err != nil && !client.MayHaveCommitted(err) && failed >= 0 {
+				a.want(ctx, map[string]string{fmt.Sprint("k", failed): ""})
+			}
+		})
+	}
+}

@@ -30,12 +30,12 @@ const partTrips = 2
 
 // speculate has a transaction's coordinator say when it is committed locally.
 func (c *client) speculate(s *submit, m store.Submit) {
-	s.held, s.after = m.Held, m.After
+	s.held, s.after = m.Held || m.Waits, m.After
 	s.Ask = func(r store.CommitRequest) store.Message {
-		if m.Held && !s.held {
+		if (m.Held || m.Waits) && !s.held {
 			return r // which confirms it
 		}
-		return store.SpeculateRequest{CommitRequest: r, Held: s.held, After: m.After, Told: s.told}
+		return store.SpeculateRequest{CommitRequest: r, Held: m.Held, Waits: m.Waits, After: m.After, Told: s.told}
 	}
 	s.Ends = func(env *protocol.Env[store.Message], done store.Done) bool { return c.ends(env, s, done) }
 }
@@ -111,6 +111,11 @@ func (c *client) followed(env *protocol.Env[store.Message], s *submit) (waits bo
 // end ends a transaction, and those that wait for it.
 func (c *client) end(env *protocol.Env[store.Message], s *submit, done store.Done) {
 	env.Stop(partTimer{s.Txn.ID})
+	for _, o := range c.begun.All() {
+		if o.local[s.Txn.ID] && done.Outcome.Verdict == store.Committed {
+			o.above = max(o.above, done.Version.Time)
+		}
+	}
 	after, v := s.after, done.Outcome.Verdict
 	s.Ends = nil
 	c.EndSubmit(env, s, done)

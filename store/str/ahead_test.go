@@ -20,7 +20,8 @@ func aheadPlants() []plant.Bug {
 		{
 			Name: "what is held is committed before its client's word", Test: "TestAheadNotices/1",
 			Old: "t.agreed || t.held ||", New: "t.agreed || t.held && !MUTANT ||",
-			Also: []plant.Edit{{Old: "\tt.staged = t.held\n", New: "\tt.staged = t.held && !MUTANT\n"}},
+			Also: []plant.Edit{{Old: "\tt.staged = t.held && !t.waits\n",
+				New: "\tt.staged = t.held && !t.waits && !MUTANT\n"}},
 		},
 		{
 			Name: "who finishes it commits what is held", Test: "TestAheadNotices/1",

@@ -33,10 +33,15 @@ type (
 // opened is a transaction that has begun and is not submitted yet.
 type opened struct {
 	kit.Opened
-	at   uint64        // its snapshot; 0: it is not known
-	get  bool          // it is a Get
-	got  *store.Held   // of a Get: what it has read, and is not known to be final yet
-	then *store.Submit // is sent once it has begun; nil: nothing
+	at  uint64 // its snapshot; 0: it is not known
+	get bool   // it is a Get
+	// local are those of the client's transactions that are committed locally as far as it was told
+	// when this one began, and above the latest of their commits since: what has been told is in the
+	// snapshot of what comes next.
+	local map[store.TxnID]bool
+	above uint64
+	got   *store.Held   // of a Get: what it has read, and is not known to be final yet
+	then  *store.Submit // is sent once it has begun; nil: nothing
 }
 
 // homeTimer is when a client that found no site near goes on all the same.
@@ -219,7 +224,12 @@ func (c *client) take(env *protocol.Env[store.Message], msg store.Message) {
 // begin begins a transaction by reading some keys.
 func (c *client) begin(env *protocol.Env[store.Message], o *opened, reads []store.Key) {
 	id := c.newID(env)
-	o.Site = c.Home()
+	o.Site, o.local = c.Home(), map[store.TxnID]bool{}
+	for s := range c.Submits() {
+		if s.told {
+			o.local[s.Txn.ID] = true
+		}
+	}
 	c.begun.Add(id, o)
 	c.step(env, id, o, o.Ref, reads)
 }
@@ -366,6 +376,12 @@ func (c *client) unsent(env *protocol.Env[store.Message], m store.Submit, why st
 
 // commit has the coordinator at which a transaction has begun commit it.
 func (c *client) commit(env *protocol.Env[store.Message], id store.TxnID, o *opened, m store.Submit) {
+	if o.above > o.at && o.at > 0 && len(m.Reads) > 0 {
+		c.begun.Abandon(env, id)
+		done := c.unsent(env, m, store.StaleRead)
+		env.Send(protocol.App, done)
+		return
+	}
 	s := new(submit)
 	if !c.AddSubmitAs(env, m, id, s) {
 		c.begun.Abandon(env, id)

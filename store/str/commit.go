@@ -292,7 +292,7 @@ func (c *coordinator) readAnew(env *protocol.Env[store.Message], t *txn) {
 // certification].
 func (c *coordinator) certifyEverywhere(env *protocol.Env[store.Message], t *txn) {
 	t.words = map[uint32]*words{}
-	t.staged = t.held
+	t.staged = t.held && !t.waits
 	for i, k := range t.shards {
 		t.words[k] = &words{of: map[protocol.ID]word{}}
 		c.prepareAt(env, t, i)

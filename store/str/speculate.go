@@ -20,8 +20,10 @@ type speculation struct {
 	// held says that the client stands on what is not known to be right, so that the transaction must
 	// not be committed for good; staged, that this is what is on record.
 	held, staged bool
-	since        time.Duration // when the commit was asked for
-	ahead        bool          // the client has word of the local commit, and it counts in the chain
+	// waits says that it is held because the client may give up, which nobody else need know.
+	waits bool
+	since time.Duration // when the commit was asked for
+	ahead bool          // the client has word of the local commit, and it counts in the chain
 	// confirmed is where members have the entry which says that the client was right, and leading what
 	// the leader says.
 	confirmed map[protocol.ID]raft.Position
@@ -44,7 +46,7 @@ func (c *coordinator) speculates(env *protocol.Env[store.Message], t *txn, s *st
 	if s == nil || !c.mode.early {
 		return true
 	}
-	t.early, t.held, t.since = true, s.Held, env.Now
+	t.early, t.held, t.waits, t.since = true, s.Held || s.Waits, !s.Held, env.Now
 	for _, id := range s.After {
 		if !c.follow(t, id) {
 			return false
@@ -73,7 +75,7 @@ func (c *coordinator) follow(t *txn, id store.TxnID) bool {
 		c.depend(t, x)
 		c.saw(event{what: follows, t: t, on: x})
 		return true
-	case !x.commits || len(x.writes) > 0 || x.held:
+	case !x.commits || len(x.writes) > 0 || x.held && !x.waits:
 		return false
 	}
 	for id, on := range x.on { //pure:ok sets are added to
@@ -122,6 +124,7 @@ func (c *coordinator) speculatesOn(env *protocol.Env[store.Message], t *txn, s *
 		t.held = false
 		c.maybeEndRead(env, t)
 		c.confirm(env, t)
+		c.maybeFinal(env, t)
 	}
 }
 

@@ -635,7 +635,10 @@ type CommitRequest struct {
 	Told bool `protobuf:"varint,12,opt,name=told,proto3" json:"told,omitempty"`
 	// Transactions that the client took for committed: unless they are, this one is
 	// not.
-	After         []*Version `protobuf:"bytes,13,rep,name=after,proto3" json:"after,omitempty"`
+	After []*Version `protobuf:"bytes,13,rep,name=after,proto3" json:"after,omitempty"`
+	// The client stands on nothing but after, and may yet give up: the transaction is
+	// not committed before a request without speculate, unless the coordinator is lost.
+	Waits         bool `protobuf:"varint,14,opt,name=waits,proto3" json:"waits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -759,6 +762,13 @@ func (x *CommitRequest) GetAfter() []*Version {
 		return x.After
 	}
 	return nil
+}
+
+func (x *CommitRequest) GetWaits() bool {
+	if x != nil {
+		return x.Waits
+	}
+	return false
 }
 
 // CommitResponse is the site's vote, or the decision.
@@ -3819,7 +3829,7 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\x05Write\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\fR\x03key\x12\x16\n" +
 	"\x06delete\x18\x02 \x01(\bR\x06delete\x12\x14\n" +
-	"\x05value\x18\x03 \x01(\fR\x05value\"\xc4\x03\n" +
+	"\x05value\x18\x03 \x01(\fR\x05value\"\xda\x03\n" +
 	"\rCommitRequest\x12)\n" +
 	"\x02id\x18\x01 \x01(\v2\x19.foresay.store.v1.VersionR\x02id\x126\n" +
 	"\bpriority\x18\x02 \x01(\v2\x1a.foresay.store.v1.PriorityR\bpriority\x12,\n" +
@@ -3834,7 +3844,8 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	" \x01(\bR\tspeculate\x12\x12\n" +
 	"\x04held\x18\v \x01(\bR\x04held\x12\x12\n" +
 	"\x04told\x18\f \x01(\bR\x04told\x12/\n" +
-	"\x05after\x18\r \x03(\v2\x19.foresay.store.v1.VersionR\x05after\"\xb9\x01\n" +
+	"\x05after\x18\r \x03(\v2\x19.foresay.store.v1.VersionR\x05after\x12\x14\n" +
+	"\x05waits\x18\x0e \x01(\bR\x05waits\"\xb9\x01\n" +
 	"\x0eCommitResponse\x12,\n" +
 	"\x04vote\x18\x01 \x01(\v2\x16.foresay.store.v1.VoteH\x00R\x04vote\x128\n" +
 	"\bdecision\x18\x02 \x01(\v2\x1a.foresay.store.v1.DecisionH\x00R\bdecision\x125\n" +
