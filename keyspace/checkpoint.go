@@ -35,7 +35,7 @@ func (s *State) settle() {
 		changes = append(changes, c)
 	}
 	s.update(byHashes(changes))
-	s.changed = map[string]bool{}
+	s.changed, s.kept = map[string]bool{}, map[path]bool{}
 }
 
 func (c checkpoint) digest() Digest {

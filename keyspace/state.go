@@ -23,6 +23,9 @@ type State struct {
 	// changed has the keys that were changed since the newest checkpoint. What they were then is
 	// kept on disk.
 	changed map[string]bool
+	// kept has the subtrees that were changed since then, likewise: a checkpoint that is made is
+	// the next one, so there are few.
+	kept map[path]bool
 }
 
 // checkpoint is a moment of the committed state that can still be read.
@@ -44,7 +47,7 @@ const (
 // one, whose first checkpoint has the number 0. It reads the keys that were changed since the
 // newest checkpoint.
 func Open(disk Disk, prefix string) (*State, error) {
-	s := &State{disk: disk, prefix: prefix, changed: map[string]bool{}}
+	s := &State{disk: disk, prefix: prefix, changed: map[string]bool{}, kept: map[path]bool{}}
 	b, ok := disk.Get(s.key(kindMeta, nil))
 	if !ok {
 		s.checkpoints = []checkpoint{{}}
@@ -65,6 +68,13 @@ func Open(disk Disk, prefix string) (*State, error) {
 	}
 	for key := range scanWithin(disk, string(s.numbered(kindOld, s.newest().number, nil)), nil, nil) {
 		s.changed[string(key)] = true
+	}
+	for key := range scanWithin(disk, string(s.numbered(kindOldTree, s.newest().number, nil)), nil, nil) {
+		p, err := Want(key).path()
+		if err != nil {
+			return nil, err
+		}
+		s.kept[p] = true
 	}
 	return s, nil
 }

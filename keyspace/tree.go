@@ -10,61 +10,58 @@ type change struct {
 	there bool // it was not deleted
 }
 
-// update brings the tree up to date with changes, in the order of their hashes, and returns what
-// its root has become. It reads and writes the subtrees on the way to the changes and no others. A
-// change that the tree has already changes nothing.
-func (s *State) update(changes []change) ref {
-	u := updating{s: s, kept: map[path]bool{}}
-	s.root = u.at(path{}, s.root, changes)
-	return s.root
+// update brings the tree up to date with changes, in the order of their hashes. It reads and writes
+// the subtrees on the way to the changes and no others. A change that the tree has already changes
+// nothing.
+func (s *State) update(changes []change) {
+	s.root = s.updateAt(path{}, s.root, changes)
 }
 
-// updating is one update of the tree.
-type updating struct {
-	s    *State
-	kept map[path]bool // the subtrees of which the newest checkpoint has its own already
-}
-
-// at is update of the subtree at a path, which is was.
-func (u *updating) at(p path, was ref, changes []change) ref {
+// updateAt is update of the subtree at a path, which is was.
+func (s *State) updateAt(p path, was ref, changes []change) ref {
 	if len(changes) == 0 {
 		return was
 	}
 	t := &subtree{}
 	if was.keys > 0 {
-		t = u.s.mustLoad(p)
+		t = s.mustLoad(p)
 	}
 	if !t.node {
-		return u.build(p, was, merged(t.bucket, changes))
+		return s.build(p, was, merged(t.bucket, changes))
 	}
 	for i := range t.children {
 		n := 0
 		for n < len(changes) && half(changes[n].hash, p.depth) == uint8(i) {
 			n++
 		}
-		t.children[i] = u.at(p.child(uint8(i)), t.children[i], changes[:n])
+		t.children[i] = s.updateAt(p.child(uint8(i)), t.children[i], changes[:n])
 		changes = changes[n:]
 	}
+	return s.putNode(p, was, t)
+}
+
+// putNode stores a node whose children may have changed: as a bucket, if they have few keys by now.
+func (s *State) putNode(p path, was ref, t *subtree) ref {
 	now := t.ref()
 	if now.keys > maxBucket {
-		return u.store(p, was, now, t)
+		return s.store(p, was, now, t)
 	}
 	var all []entry
 	for i, c := range t.children {
 		if c.keys > 0 {
 			below := p.child(uint8(i))
-			all = append(all, u.s.mustLoad(below).bucket...)
-			u.store(below, c, ref{}, nil)
+			all = append(all, s.mustLoad(below).bucket...)
+			s.store(below, c, ref{}, nil)
 		}
 	}
-	return u.build(p, was, all)
+	return s.build(p, was, all)
 }
 
 // build makes the subtree at a path of all its entries.
-func (u *updating) build(p path, was ref, all []entry) ref {
+func (s *State) build(p path, was ref, all []entry) ref {
 	if len(all) <= maxBucket {
 		t := &subtree{bucket: all}
-		return u.store(p, was, t.ref(), t)
+		return s.store(p, was, t.ref(), t)
 	}
 	t := &subtree{node: true}
 	for i := range t.children {
@@ -72,31 +69,31 @@ func (u *updating) build(p path, was ref, all []entry) ref {
 		for n < len(all) && half(all[n].hash, p.depth) == uint8(i) {
 			n++
 		}
-		t.children[i] = u.build(p.child(uint8(i)), ref{}, all[:n])
+		t.children[i] = s.build(p.child(uint8(i)), ref{}, all[:n])
 		all = all[n:]
 	}
-	return u.store(p, was, t.ref(), t)
+	return s.store(p, was, t.ref(), t)
 }
 
 // store writes a subtree, or removes it if it has no keys.
-func (u *updating) store(p path, was, now ref, t *subtree) ref {
+func (s *State) store(p path, was, now ref, t *subtree) ref {
 	switch {
 	case now.keys == 0 && was.keys == 0:
 		return ref{}
 	case now == was:
 		return now
 	}
-	key := u.s.key(kindTree, p.key())
-	if n := len(u.s.checkpoints); n > 0 && !u.kept[p] {
-		u.kept[p] = true
-		old, ok := u.s.disk.Get(key)
-		u.s.disk.Put(u.s.numbered(kindOldTree, u.s.checkpoints[n-1].number, p.key()), oldRecord(old, ok))
+	key := s.key(kindTree, p.key())
+	if n := len(s.checkpoints); n > 0 && !s.kept[p] {
+		s.kept[p] = true
+		old, ok := s.disk.Get(key)
+		s.disk.Put(s.numbered(kindOldTree, s.checkpoints[n-1].number, p.key()), oldRecord(old, ok))
 	}
 	if now.keys == 0 {
-		u.s.disk.Delete(key)
+		s.disk.Delete(key)
 		return ref{}
 	}
-	u.s.disk.Put(key, t.record())
+	s.disk.Put(key, t.record())
 	return now
 }
 
