@@ -53,8 +53,8 @@ func (t *Tree) replaced(c *Call) bool {
 
 // takePlace has a read wait for a run that adopts it, if no run makes it, it is under way, and the
 // lane is about to make c in its place.
-func (t *Tree) takePlace(l *Lane, c *Call) {
-	if l.run.ID == 1 || c.spec.Local || t.record.confirmedAt(c.key) == c && !t.record.twins {
+func (t *Tree) takePlace(c *Call) {
+	if t.Alone() || c.spec.Local || t.record.confirmedAt(c.key) == c && !t.record.twins {
 		return // nobody else made anything there
 	}
 	unused := t.confirmedWhere(c.key, func(o *Call) bool {

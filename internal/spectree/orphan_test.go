@@ -46,3 +46,22 @@ func TestReadThatIsReplaced(t *testing.T) {
 		})
 	}
 }
+
+// TestReadThatTheFirstRunReplaces: the run that makes another one in its place may be the first.
+func TestReadThatTheFirstRunReplaces(t *testing.T) {
+	s := play(t, replayable)
+	l := s.Fork(s.lane(1))
+	guessed := s.read(s.lane(1), "guessed", 2)
+	other := s.Fork(s.lane(2))
+	s.read(s.lane(2), "guessed", 2)
+	u := s.Call(other, &CallSpec{Op: "read"})
+	s.Answered(guessed.Call, 0)
+	s.Expire(false)
+	s.skip()
+	s.Call(l, &CallSpec{Op: "read", Variant: 1})
+	s.skip()
+	if s.Expire(false); !u.Call.dead {
+		t.Error("the read of the run that was wrong goes on")
+	}
+	s.skip()
+}

@@ -133,6 +133,10 @@ func readsBugs() []plant.Bug {
 			Name: "keepReplacedLater", Test: "TestReadThatIsReplaced",
 			Old: "\tif unused != nil {\n", New: "\tif unused != nil && !MUTANT {\n",
 		},
+		{ // or that the first run replaces
+			Name: "keepReplacedByFirst", Test: "TestReadThatTheFirstRunReplaces",
+			Old: "\tif t.Alone() || c.spec.Local ||", New: "\tif MUTANT && t.runs[0].ID == 1 || t.Alone() || c.spec.Local ||",
+		},
 		{ // such a read is abandoned although it has been answered
 			Name: "abandonAnswered", Test: "TestReadThatIsReplaced",
 			Old: "\tif c.Confirmed() {\n\t\tt.unorphan(c)", New: "\tif c.Confirmed() && !MUTANT {\n\t\tt.unorphan(c)",
