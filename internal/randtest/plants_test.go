@@ -167,6 +167,8 @@ func unseen() map[string]string {
 		"tree guessAgain":          "runs are started for nothing",
 		"tree doubtSpare":          "the run waits, which is slower and not wrong",
 		"tree ownSpare":            "as before",
+		"tree doubtOnAPath":        "as before",
+		"tree doubtWithoutPath":    "as before",
 		"tree countGuesses":        "as before",
 		"tree endOnAGuess":         "the replay reads anew, which is slower and not wrong",
 		"tree neverEndGivenUp":     "what nobody needs goes on, which shows in no result",
