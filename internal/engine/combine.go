@@ -326,12 +326,15 @@ func (t *task) seeKnown() {
 	})
 }
 
-// choice is which members a combination of a run rested on.
+// choice is which members a combination rested on in one run, or several.
 type choice struct {
 	members []int
-	basis   *spectree.Basis // of the members' results
-	arrived []int           // the others went on without anybody who needs them
+	bases   []*spectree.Basis // of the members' results, in each of these runs
+	arrived []int             // the others went on without anybody who needs them
 }
+
+// right reports whether one of the runs was right there, or may have been.
+func (ch *choice) right() bool { return slices.ContainsFunc(ch.bases, (*spectree.Basis).Right) }
 
 // outcome returns what the combination has come to, and the members on which that rests, the first
 // of which has its value: those that decide returns, or all that have arrived, if it cannot succeed
@@ -356,11 +359,12 @@ func (c *combination) outcome() (members []int, err error) {
 			if t.choices == nil {
 				t.choices = make(map[string][]choice)
 			}
-			t.choices[c.out.name] = append(earlier, choice{members, c.basis(members), slices.Clone(c.arrived)})
+			bases := []*spectree.Basis{c.basis(members)}
+			t.choices[c.out.name] = append(earlier, choice{members, bases, slices.Clone(c.arrived)})
 			t.mu.Unlock()
 			return members, err
 		}
-		right := earlier[n].basis.Right()
+		right := earlier[n].right()
 		t.mu.Unlock()
 		if !right {
 			continue
@@ -371,6 +375,10 @@ func (c *combination) outcome() (members []int, err error) {
 		}
 		if again, err := c.rests(chosen); slices.Equal(again, chosen) {
 			c.arrived = slices.DeleteFunc(c.arrived, func(i int) bool { return !slices.Contains(earlier[n].arrived, i) })
+			t.mu.Lock()
+			same := &t.choices[c.out.name][n]
+			same.bases = append(same.bases, c.basis(again)) // it may be right where the first was not
+			t.mu.Unlock()
 			return again, err
 		}
 	}

@@ -154,6 +154,45 @@ func TestWithdrawnByOneMember(t *testing.T) {
 	expect("+1 -1 +2 -2 +4")
 }
 
+// TestChoiceOfTwoRuns: a run rests on the members on which another one rested that turns out to be
+// wrong, and its own replays rest on them too: what followed has happened.
+func TestChoiceOfTwoRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, s := newWorld(5*ms), testCallSites(t)
+		began := time.Now()
+		member := func(ctx context.Context, id string, delay, pause time.Duration, v int) *Future[int] {
+			return Go(ctx, func(ctx context.Context) (int, error) {
+				_, err := perform(ctx, read(s.get, id, delay, val(v)))
+				time.Sleep(pause)
+				return v, err
+			})
+		}
+		got, err := Do(t.Context(), func(ctx context.Context) (int, error) {
+			first, err := perform(Predicting(ctx, 1, 2), read(s.get, "two guesses", 15*ms, val(1)))
+			if err != nil {
+				return 0, err
+			}
+			a, b := member(ctx, "sooner", 10*ms, ms, 1), member(ctx, "later", 20*ms, 0, 2) // in a replay b is sooner
+			if first == 1 {
+				time.Sleep(time.Until(began.Add(12 * ms))) // the run on the wrong guess has chosen by then
+			}
+			v, err := Any(a, b).Wait(ctx)
+			if err != nil {
+				return 0, err
+			}
+			if _, err := perform(ctx, w.op(t, s.put, "put x %d", v)); err != nil {
+				return 0, err
+			}
+			_, err = perform(Predicting(ctx, 2), read(s.get, "wrong", 15*ms, val(1)))
+			return v, err
+		})
+		if got != 1 || err != nil || len(w.log) != 1 {
+			t.Errorf("got %d, %v, took effect: %q; want 1 and one effect", got, err, w.log)
+		}
+		time.Sleep(time.Second)
+	})
+}
+
 // TestGuessesOfWhatIsSpare: a task does not wait for what is guessed in a goroutine that a
 // combination did without, however its runs stand on it.
 func TestGuessesOfWhatIsSpare(t *testing.T) {

@@ -61,6 +61,11 @@ func guardPlants() []named {
 			new: "return !MUTANT && !slices.Contains(earlier[n].arrived, i) })",
 		}, "TestDoneWithoutInEachRun", onlyWaits},
 		{plant{
+			name: "a choice is kept with what the first run stood on alone", dir: "internal/engine",
+			old: "\t\t\tsame.bases = append(same.bases, c.basis(again)) //",
+			new: "\t\t\tsame.bases = append(same.bases, c.basis(again))[:len(same.bases)+map[bool]int{false: 1}[MUTANT]] //",
+		}, "TestChoiceOfTwoRuns", "few programs choose on several guesses at one moment"},
+		{plant{
 			name: "code has no more time to repeat what took effect than it had", dir: "internal/engine",
 			old: "time.Since(t.began)+repeatsWithin)",
 			new: "time.Since(t.began)+map[bool]time.Duration{false: repeatsWithin}[MUTANT])",

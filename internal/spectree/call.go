@@ -234,6 +234,7 @@ func (t *Tree) Call(l *Lane, s *CallSpec) *Use {
 	} else {
 		t.adopt(c, l, k)
 	}
+	t.takePlace(c)
 	u := &c.use // the first use needs no allocation of its own
 	if u.Call != nil {
 		u = new(Use)
@@ -471,83 +472,4 @@ func (c *Call) useOf(r *Run) *Use {
 		}
 	}
 	return nil
-}
-
-// detach takes a use away from its call. A call without uses is abandoned if nobody has heard of
-// it, or code gave it up. Otherwise it becomes an orphan: its answer is on its way, and the run
-// that takes this one's place will most likely make it again. One that is certain stays for good.
-func (t *Tree) detach(u *Use) {
-	c := u.Call
-	if u.at < 0 {
-		return
-	}
-	u.handOn()
-	last := len(c.uses) - 1
-	moved := c.uses[last]
-	c.uses[u.at] = moved
-	moved.at = u.at
-	c.uses[last] = nil
-	c.uses = c.uses[:last]
-	u.at = -1
-	if len(c.uses) > 0 || c.dead {
-		return
-	}
-	switch {
-	case c.spec.Local, c.send == unsent && !c.answered, c.postponed:
-		t.abandon(c)
-	case c.givenUp():
-		t.abandon(c) // as if that run had been the last to let go
-	case c.Confirmed(), c.settled:
-		// Stays in the record: the run that turns out right makes it.
-	default:
-		c.orphanedAt, c.orphan = int32(t.started), int32(len(t.orphans))
-		t.orphans = append(t.orphans, c)
-	}
-}
-
-func (t *Tree) unorphan(c *Call) {
-	if c.orphanedAt == 0 {
-		return
-	}
-	c.orphanedAt = 0
-	last := len(t.orphans) - 1
-	moved := t.orphans[last]
-	t.orphans[c.orphan], moved.orphan = moved, c.orphan
-	t.orphans[last] = nil
-	t.orphans = t.orphans[:last]
-}
-
-func (t *Tree) abandon(c *Call) {
-	c.dead = true
-	t.unanswered.forget(c)
-	t.record.remove(c)
-	t.forget(c)
-	t.emitCall(Abandon, c)
-	t.freed = append(t.freed, c.wakes...)
-	c.wakes = nil
-}
-
-// Expire abandons every call that no run uses: the grace in which a replay could have adopted it is
-// over. If overdue says so, it is over too for calls that came early: see Early.
-func (t *Tree) Expire(overdue bool) {
-	t.sweep(t.started + 1)
-	t.reconcile()
-	if overdue {
-		t.expireEarly()
-	}
-}
-
-// sweep abandons the calls that were orphaned before the run with this ID started, save those that
-// a live run is sure to make. When that run has returned it has made all that it makes, so it
-// adopts none of them any more.
-func (t *Tree) sweep(before int) {
-	for i := 0; i < len(t.orphans); {
-		c := t.orphans[i]
-		if int(c.orphanedAt) >= before || t.expects(c) {
-			i++
-			continue
-		}
-		t.unorphan(c)
-		t.abandon(c)
-	}
 }

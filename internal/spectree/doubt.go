@@ -34,13 +34,16 @@ func (t *Tree) Doubt(uses []*Use) {
 	}
 	if d := t.doubter(); d != nil {
 		now := d.doubts().useOf(u.Run)
-		if now != nil && now.index <= u.index || !t.isNewBut(d, u.doubting(uses)) {
+		if now != nil && now.index <= u.index || t.doubting(d, u, uses) == nil {
 			return
 		}
 		t.discard(d, nil)
 		t.reconcile()
 	}
-	if path := u.doubting(uses); u.Doubtful() && t.isNew(path) {
+	if !u.Doubtful() {
+		return
+	}
+	if path := t.doubting(nil, u, uses); path != nil {
 		t.extra++
 		t.startRun(u.Run, path).plain = true
 		t.out[len(t.out)-1].Call = u.Call
@@ -48,12 +51,26 @@ func (t *Tree) Doubt(uses []*Use) {
 }
 
 // doubting returns what a doubter of the use's call is to assume, which does without all of these
-// guesses.
-func (u *Use) doubting(uses []*Use) []choice {
-	path := slices.DeleteFunc(u.Run.before(u.Call, u.index), func(ch choice) bool {
+// guesses, once a run has gone; nil if it would be one that there is. What the use's run is to
+// assume for calls that it has yet to make is left out, unless nothing else tells the doubter from
+// another run: goroutines may make these calls that the run does without by now, and then what the
+// doubter was started for would wait for their guesses.
+func (t *Tree) doubting(gone *Run, u *Use, uses []*Use) []choice {
+	all := slices.DeleteFunc(u.Run.before(u.Call, u.index), func(ch choice) bool {
 		return slices.ContainsFunc(uses, func(o *Use) bool { return o.Call == ch.call })
 	})
-	return append([]choice{{u.Call, noGuess}}, path...)
+	for _, yet := range []bool{false, true} {
+		path := []choice{{u.Call, noGuess}}
+		for _, ch := range all {
+			if _, chosen := u.Run.chosen(ch.call); !chosen || yet {
+				path = append(path, ch)
+			}
+		}
+		if t.isNewBut(gone, path) {
+			return path
+		}
+	}
+	return nil
 }
 
 // Doubtful reports whether the use's run is alive and went on with a prediction of which nothing is

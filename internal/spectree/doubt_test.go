@@ -155,3 +155,43 @@ func TestDoubterThatIsGoneAtOnce(t *testing.T) {
 		t.Errorf("%s: %d runs, of which %d are alive", s.problem, len(s.runs), s.alive)
 	}
 }
+
+// TestDoubterLeavesWhatIsYetToBeMade: a write waits for a guess of another goroutine, and a doubter
+// does without that. It does without what the run is to assume for calls that it has yet to make,
+// too: it may come to them, and the write would wait for those guesses. If nothing but these tells
+// the doubter from another run, it keeps them.
+func TestDoubterLeavesWhatIsYetToBeMade(t *testing.T) {
+	for _, sibling := range []bool{false, true} {
+		s := play(t, replayable)
+		predictions := 1
+		if sibling {
+			predictions = 2 // run 2 goes on with the other one
+		}
+		s.read(s.Fork(s.lane(1)), "yet", predictions)
+		s.Answered(s.read(s.lane(1), "wrong", 1).Call, Actual)
+		replay := s.started
+		writes := func(run int) *Use {
+			s.Fork(s.lane(run))
+			s.read(s.Fork(s.lane(run)), "beside", 1)
+			s.read(s.lane(run), "wrong", 1)
+			return s.write(s.lane(run), "w", Immediate, 0)
+		}
+		w := writes(replay)
+		s.skip()
+		s.Hurry(w)
+		s.skip()
+		if s.started != replay+1 {
+			t.Fatalf("sibling %v: no doubter is started", sibling)
+		}
+		if sibling {
+			continue
+		}
+		s.read(s.Fork(s.lane(replay+1)), "yet", 1)
+		s.read(s.Fork(s.lane(replay+1)), "beside", 1)
+		s.read(s.lane(replay+1), "wrong", 1)
+		s.write(s.lane(replay+1), "w", Immediate, 0)
+		if s.skip(); w.Call.send != sentPlain {
+			t.Error("the write waits for guesses of others")
+		}
+	}
+}

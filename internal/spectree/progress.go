@@ -53,6 +53,9 @@ func (t *Tree) Answered(c *Call, match int) {
 	t.now++
 	c.answeredAt = t.now
 	t.unanswered.forget(c)
+	if c.Confirmed() {
+		t.unorphan(c) // it keeps nobody waiting any more
+	}
 	var right []*Run
 	var wrong []loss
 	for _, u := range c.uses {

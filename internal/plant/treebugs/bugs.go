@@ -506,6 +506,14 @@ func spareBugs() []plant.Bug {
 			Name: "doubtSpare", Test: "TestDoubtOfWhatIsSpare",
 			Old: "\tvar first *Use\n", New: "\tif MUTANT && r.doubts() != nil {\n\t\treturn\n\t}\n\tvar first *Use\n",
 		},
+		{ // a doubter goes on with guesses that the run may never come to
+			Name: "doubtOnAPath", Test: "TestDoubterLeavesWhatIsYetToBeMade",
+			Old: "!chosen || yet {\n", New: "!chosen || yet || MUTANT {\n",
+		},
+		{ // there is no doubter that only these tell from another run
+			Name: "doubtWithoutPath", Test: "TestDoubterLeavesWhatIsYetToBeMade",
+			Old: "range []bool{false, true} {\n\t\tpath :=", New: "range []bool{false, !MUTANT} {\n\t\tpath :=",
+		},
 		{ // what such a lane guesses counts as what others went on with that waited for its parent
 			Name: "ownSpare", Test: "TestOwnGuesses",
 			Old: "\tfor ; l != nil; before, joined, l = int(l.forkedAt), int(l.parentJoined), l.parent {\n",

@@ -125,6 +125,22 @@ func readsBugs() []plant.Bug {
 			Name: "lateLeads", Test: "TestLateAnswersLeadNowhere",
 			Old: "w.unneeded || w.late ||", New: "w.unneeded || w.late && !MUTANT ||",
 		},
+		{ // a read that another one has replaced goes on
+			Name: "keepReplaced", Test: "TestReadThatIsReplaced",
+			Old: "c.Confirmed() && !t.replaced(c):\n", New: "c.Confirmed() && (MUTANT || !t.replaced(c)):\n",
+		},
+		{ // so does one that was not needed already
+			Name: "keepReplacedLater", Test: "TestReadThatIsReplaced",
+			Old: "\tif unused != nil {\n", New: "\tif unused != nil && !MUTANT {\n",
+		},
+		{ // or that the first run replaces
+			Name: "keepReplacedByFirst", Test: "TestReadThatTheFirstRunReplaces",
+			Old: "\tif t.Alone() || c.spec.Local ||", New: "\tif MUTANT && t.runs[0].ID == 1 || t.Alone() || c.spec.Local ||",
+		},
+		{ // such a read is abandoned although it has been answered
+			Name: "abandonAnswered", Test: "TestReadThatIsReplaced",
+			Old: "\tif c.Confirmed() {\n\t\tt.unorphan(c)", New: "\tif c.Confirmed() && !MUTANT {\n\t\tt.unorphan(c)",
+		},
 		{ // an answer counts as spent although a replay may come
 			Name: "spendEarly", Test: "TestProgramsNotice/deterministic/0",
 			Old: "\tif r.open == 0 && (r.pinned", New: "\tif MUTANT || r.open == 0 && (r.pinned",
