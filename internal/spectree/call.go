@@ -234,7 +234,6 @@ func (t *Tree) Call(l *Lane, s *CallSpec) *Use {
 	} else {
 		t.adopt(c, l, k)
 	}
-	t.takePlace(c)
 	u := &c.use // the first use needs no allocation of its own
 	if u.Call != nil {
 		u = new(Use)

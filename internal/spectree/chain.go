@@ -11,6 +11,9 @@ type chain struct {
 	next  *chain // another one that ends with the same call, or joins the same chain
 	done  bool   // invariant: every call up to here is answered or dead
 	seen  int    // the last walk that came here
+	// answeredAt is when the last call up to here was answered, if all are, as far as a walk found
+	// that out; 0 else.
+	answeredAt int32
 	// kept is the chain without the calls of shared lanes, when so many were known
 	// to be shared.
 	kept   *chain

@@ -151,10 +151,8 @@ func (t *Tree) checkCall(c *Call) error {
 		return fmt.Errorf("it is confirmed and was never sent")
 	case c.orphanedAt > 0 && len(c.uses) > 0:
 		return fmt.Errorf("it is an orphan with uses")
-	case len(c.uses) == 0 && c.orphanedAt == 0 && !c.Confirmed() && !c.settled:
+	case len(c.uses) == 0 && c.orphanedAt == 0 && !c.settled && (c.underWay() || !c.Confirmed()):
 		return fmt.Errorf("nobody uses it and it is no orphan")
-	case len(c.uses) == 0 && c.orphanedAt == 0 && t.replaced(c):
-		return fmt.Errorf("nobody uses it, it is under way, and a run made another call in its place")
 	case c.spec.Effect == Immediate && c.send == sentSpeculative:
 		return fmt.Errorf("it has immediate effects and was sent speculatively")
 	}

@@ -199,23 +199,41 @@ func (t *Tree) rekeyAll() {
 // before the call was sent, or its first maker made it too, so that they only
 // swapped places.
 func (t *Tree) follows(c *Call, n *chain, walk int) bool {
-	for ; n != nil && n.seen != walk; n = n.prev {
+	first, last, all := n, int32(1), true // all: they are answered, the last of them then
+	for ; n != nil; n = n.prev {
+		if n.seen == walk {
+			return true
+		}
 		n.seen = walk
+		if n.answeredAt > 0 && c.comesAfter(n.answeredAt) {
+			last = max(last, n.answeredAt)
+			break
+		}
 		if n.join != nil {
 			if !t.follows(c, n.join, walk) {
 				return false
 			}
+			all, last = all && n.join.answeredAt > 0, max(last, n.join.answeredAt)
 			continue
 		}
 		q := n.call
-		if q.answered && (c.send == unsent && !c.answered || q.answeredAt < c.sentAt) {
+		all, last = all && q.answered, max(last, q.answeredAt)
+		if q.answered && c.comesAfter(q.answeredAt) {
 			continue
 		}
 		if _, ok := t.shared[q.key.lane]; ok && !c.use.Run.used(q) {
 			return false
 		}
 	}
+	if all && first != nil {
+		first.answeredAt = last
+	}
 	return true
+}
+
+// comesAfter reports whether the call was sent after that, or is yet to be.
+func (c *Call) comesAfter(answered int32) bool {
+	return c.send == unsent && !c.answered || answered < c.sentAt
 }
 
 // inOrder reports whether a call without effects that is found by its place alone may come after

@@ -126,7 +126,7 @@ func (s *shell) abandon(c *shellCall) {
 	if c.abandoned {
 		s.fail("call %d is abandoned twice", c.c.ID)
 	}
-	// Of a place that several runs come to in several ways all but one of the reads may go.
+	// Of what runs read in one place that come to it in several ways, all but one read may go.
 	replaceable := c.local == nil && c.site.effect == None && (s.p.shares || s.p.lends || s.p.nondet || c.site.opaque)
 	if c.confirmed && c.state != answered && !c.c.refused && !replaceable && !s.dropped && s.winner == nil &&
 		!s.t.Over() {

@@ -127,15 +127,15 @@ func readsBugs() []plant.Bug {
 		},
 		{ // a read that another one has replaced goes on
 			Name: "keepReplaced", Test: "TestReadThatIsReplaced",
-			Old: "c.Confirmed() && !t.replaced(c):\n", New: "c.Confirmed() && (MUTANT || !t.replaced(c)):\n",
+			Old: "c.Confirmed() && !t.replaced(c) {\n", New: "c.Confirmed() && (MUTANT || !t.replaced(c)) {\n",
 		},
-		{ // so does one that was not needed already
-			Name: "keepReplacedLater", Test: "TestReadThatIsReplaced",
-			Old: "\tif unused != nil {\n", New: "\tif unused != nil && !MUTANT {\n",
+		{ // what is made on a guess replaces one
+			Name: "replaceOnAGuess", Test: "TestReadThatAWrongRunReplaces",
+			Old: "u.Call != c && u.dep.blocker() == nil\n", New: "u.Call != c && (MUTANT || u.dep.blocker() == nil)\n",
 		},
-		{ // or that the first run replaces
-			Name: "keepReplacedByFirst", Test: "TestReadThatTheFirstRunReplaces",
-			Old: "\tif t.Alone() || c.spec.Local ||", New: "\tif MUTANT && t.runs[0].ID == 1 || t.Alone() || c.spec.Local ||",
+		{ // a read of the run that was right is abandoned with the others
+			Name: "abandonRight", Test: "TestReadThatIsReplaced",
+			Old: "t.expects(c) || c.Confirmed() &&", New: "t.expects(c) || !MUTANT && c.Confirmed() &&",
 		},
 		{ // such a read is abandoned although it has been answered
 			Name: "abandonAnswered", Test: "TestReadThatIsReplaced",
