@@ -227,20 +227,26 @@ func (c *coordinator) onVouched(env *protocol.Env[store.Message], from protocol.
 // certifyAgain asks the site's servers again. If one does not answer then, its shard counts as one
 // of which the site has no copy.
 func (c *coordinator) certifyAgain(env *protocol.Env[store.Message], t *txn) {
-	if t.asked > 1 && !t.waited {
+	switch {
+	case len(t.lacks) == 0: // a word is to come, and meanwhile they keep what they have certified
+		for _, w := range t.sure {
+			c.askCertify(env, t, uint32(c.places[w.Server].Index))
+		}
+	case t.asked > 1 && !t.waited:
 		clear(t.lacks)
 		t.apart = true
 		c.maybeLocal(env, t)
-		return
+	default:
+		t.waited = false
+		c.askSite(env, t)
 	}
-	t.waited = false
-	c.askSite(env, t)
 }
 
 // maybeLocal commits a transaction locally once its site has certified it: from now on others see
-// what it writes. Then it is certified everywhere.
+// what it writes. Then it is certified everywhere. While the first shard of something that it
+// depends on decides, servers may have shown others here that this one comes too early.
 func (c *coordinator) maybeLocal(env *protocol.Env[store.Message], t *txn) {
-	if t.stage != certifying || len(t.lacks) > 0 {
+	if t.stage != certifying || len(t.lacks) > 0 || t.awaitsWord() {
 		return
 	}
 	t.local, t.bound, t.localAt = t.at+1, c.boundOf(t.at), env.Now
