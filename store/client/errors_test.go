@@ -154,6 +154,43 @@ func TestReadsOfDiscardedRuns(t *testing.T) {
 	})
 }
 
+// TestFutureOfTransaction: who waits in a task for a future, and gives up while that commits, is
+// told that the transaction may have committed.
+func TestFutureOfTransaction(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := ready(store.Committed)
+		f.commit = func(context.Context, []store.Read, []store.Write) client.Decision {
+			time.Sleep(2 * time.Second)
+			return client.Decision{Outcome: store.Outcome{Verdict: store.Committed}}
+		}
+		c, err := client.New(client.Config{Backend: f, Mode: client.Spec})
+		if err != nil {
+			t.Fatal(err)
+		}
+		write := func(ctx context.Context) (int, error) {
+			return 0, c.Txn(ctx, func(_ context.Context, tx *client.Tx) error { return tx.Put("k", nil) })
+		}
+		for _, combined := range []bool{false, true} {
+			_, err := foresay.Do(t.Context(), func(ctx context.Context) (int, error) {
+				future := foresay.Go(ctx, write)
+				if combined {
+					future = foresay.Any(future, future)
+				}
+				waits, cancel := context.WithTimeout(ctx, time.Second)
+				defer cancel()
+				_, err := future.Wait(waits)
+				if !client.MayHaveCommitted(err) || !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("combined: %v; who waits is told %v (%T)", combined, err, err)
+				}
+				return 0, nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
 // TestTimeIsUpOnHotKeys: where others were in the way of the attempts before, a read whose time is
 // up says that, and not that sites do not answer. Otherwise it does.
 func TestTimeIsUpOnHotKeys(t *testing.T) {
