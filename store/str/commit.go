@@ -8,6 +8,7 @@ import (
 
 	"github.com/foresay/foresay/clock"
 	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr/raft"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/kit"
 )
@@ -373,16 +374,21 @@ func (w *words) add(from protocol.ID, m word) {
 // stored reports whether a majority of the members have the entry on their disks, which makes it
 // the group's.
 func (w *words) stored() bool {
-	if w.leader == nil {
-		return false
-	}
+	return w.leader != nil && isStored(w.leader.Members, w.leader.At, func(id protocol.ID) raft.Position {
+		return w.of[id].At
+	})
+}
+
+// isStored reports whether a majority of a group's members have an entry at the leader's place of
+// the log, each as it has said.
+func isStored(members []protocol.ID, at raft.Position, of func(protocol.ID) raft.Position) bool {
 	n := 0
-	for _, id := range w.leader.Members {
-		if m, ok := w.of[id]; ok && m.At == w.leader.At {
+	for _, id := range members {
+		if at.Index > 0 && of(id) == at {
 			n++
 		}
 	}
-	return n > len(w.leader.Members)/2
+	return n > len(members)/2
 }
 
 // stamp returns the least timestamp of a commit by the words of all readers that the part names; ok
