@@ -59,6 +59,7 @@ type future struct {
 	task *task           // that computes it, if it is a task of its own
 	run  *run            // the run that it is part of, if any
 	name string          // within the run: the same in each run
+	lane *lane           // whose code computes it there; nil for a combination
 	// computed are the lanes of the run whose code computes it.
 	computed []string
 	members  []*future // of a combination

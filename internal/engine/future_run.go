@@ -16,7 +16,7 @@ func goInRun(ctx context.Context, l *lane, cfg *taskConfig, fn func(context.Cont
 	f := newFuture(ctx, cfg.equal)
 	f.gone, f.cancel = make(chan struct{}), func() { cancel(errNotNeeded) }
 	f.run, f.name, f.owner = l.run, child.tree.ID(), l.future
-	f.computed = []string{f.name}
+	f.lane, f.computed = child, []string{f.name}
 	child.future = f
 	l.run.started(f)
 	f.guess(cfg.predictions)
@@ -294,8 +294,9 @@ func (f *future) awaitCall(ctx context.Context, l *lane) (v any, err error, pred
 		}
 		if u.Answer() == spectree.Waiting {
 			t.tree.Drop(u, true)
+			awaited := f.awaited()
 			t.unlock()
-			return nil, contextError(ended, t.where(op, 0)), false
+			return nil, awaited.ended(contextError(ended, t.where(op, 0))), false
 		}
 		t.mu.Unlock()
 	}
@@ -305,6 +306,20 @@ func (f *future) awaitCall(ctx context.Context, l *lane) (v any, err error, pred
 		return own(c.predictions[idx]), nil, true
 	}
 	return nil, nil, false
+}
+
+// awaited returns a call that code of the run waits for which computes the future, or nil: Wait
+// fails as it does when the context ends. Under mu.
+func (f *future) awaited() *Operation {
+	if f.lane != nil && !isClosed(f.ready) {
+		return opOf(f.lane.tree.Awaited())
+	}
+	for _, m := range f.members {
+		if op := m.awaited(); op != nil {
+			return op
+		}
+	}
+	return nil
 }
 
 // localCall passes a future's results on to a run's use of it.

@@ -153,6 +153,7 @@ func unseen() map[string]string {
 		"tree confirmOutOfOrder":  "a caller stands on the earlier call's answer, which is that it is done",
 		"tree resolveWithEffects": "who computes what is guessed gives up the guess before its first effect",
 		"tree passBarrier":        "whoever must pass a barrier tries again for ever",
+		"tree noDomain":           "only calls to a store have a domain",
 		"tree keepFirstOrder":     "one program in a hundred thousand shows it",
 		"tree keepOneOrder":       "as before",
 		"tree neverGiveWay":       "contexts end between a call and its replay in few programs",

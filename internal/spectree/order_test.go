@@ -573,3 +573,24 @@ func TestOrderedReadBehindAGivenUpCall(t *testing.T) {
 	}
 	s.skip()
 }
+
+// TestCallsOfOneDomain: a callee that keeps its calls in order gets one while another one is under
+// way. Two callees get them one after the other.
+func TestCallsOfOneDomain(t *testing.T) {
+	d := new(Domain)
+	for _, test := range []struct {
+		name          string
+		first, second *Domain
+		sent          bool
+	}{{"one", d, d, true}, {"two", d, new(Domain), false}, {"none", nil, nil, false}, {"one of them", d, nil, false}} {
+		t.Run(test.name, func(t *testing.T) {
+			s := play(t, replayable)
+			s.answers(s.Call(s.lane(1), &CallSpec{Op: "a", Ordered: true, Domain: test.first, Predictions: 1}), 0)
+			b := s.Call(s.lane(1), &CallSpec{Op: "b", Ordered: true, Domain: test.second})
+			s.skip()
+			if sent := b.Call.send != unsent; sent != test.sent {
+				t.Errorf("the second call is sent: %v", sent)
+			}
+		})
+	}
+}

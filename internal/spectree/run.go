@@ -115,6 +115,17 @@ const opsScan = 16
 // Main returns the lane of the run's own goroutine.
 func (r *Run) Main() *Lane { return &r.main }
 
+// Awaited returns the last call that the lane made, if it is not answered, or nil.
+func (l *Lane) Awaited() *Call {
+	if len(l.uses) == 0 {
+		return nil
+	}
+	if c := l.uses[len(l.uses)-1].Call; !c.answered && !c.spec.Local {
+		return c
+	}
+	return nil
+}
+
 // Discarded reports whether the run computed on a wrong guess.
 func (r *Run) Discarded() bool { return r.discarded }
 

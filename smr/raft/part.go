@@ -3,6 +3,7 @@ package raft
 import (
 	"io"
 	"slices"
+	"time"
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr"
@@ -260,6 +261,19 @@ func (nothing) Read([]byte) []byte { return nil }
 func (nothing) Snapshot(io.Writer) error { return nil }
 
 func (nothing) Restore(io.Reader) error { return nil }
+
+// Heard returns when the member, which leads, heard of another one last, or was elected; ok is
+// false if it never did.
+func (p *Part[M]) Heard(id protocol.ID) (at time.Duration, ok bool) {
+	at, ok = p.replica.heard[id]
+	return at, ok
+}
+
+// LastLed returns which other member led when this one last heard of one that did, and when that
+// was; 0 is nobody.
+func (p *Part[M]) LastLed() (leader protocol.ID, at time.Duration) {
+	return p.replica.leaderWas, p.replica.leaderAt
+}
 
 // Term returns the term that the member is in. It may have heard of that from a candidate only.
 func (p *Part[M]) Term() uint64 {

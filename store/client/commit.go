@@ -81,6 +81,10 @@ func (c *committing) Start(ctx context.Context, a *driver.Attempt) {
 	}()
 }
 
+// Ended implements driver.Ender: who gives up while the commit is under way does not know its
+// outcome.
+func (c *committing) Ended(err error) error { return &UnknownError{Err: plainEnd{err}} }
+
 // Equal implements driver.Transport.
 func (c *committing) Equal(_, _ any) bool { return false }
 

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/foresay/foresay"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/client"
 )
@@ -107,6 +108,85 @@ func TestTimeThatWasUpBefore(t *testing.T) {
 		})
 		if err == nil || strings.Contains(err.Error(), "foresay: ") || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("the error is %v", err)
+		}
+	})
+}
+
+// TestReadsOfDiscardedRuns: what a discarded run reads fails as any other call of that run does,
+// and not as if sites did not answer.
+func TestReadsOfDiscardedRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := ready(store.Committed)
+		f.read = func(_ context.Context, key store.Key, first func(client.Answer)) (client.Answer, error) {
+			if key == "guessed" {
+				first(val(2))
+				time.Sleep(time.Second)
+				return val(1), nil
+			}
+			time.Sleep(2 * time.Second)
+			return val(1), nil
+		}
+		c, err := client.New(client.Config{Backend: f, Mode: client.Spec})
+		if err != nil {
+			t.Fatal(err)
+		}
+		discarded := make(chan error, 2)
+		err = c.Txn(t.Context(), func(ctx context.Context, tx *client.Tx) error {
+			if v, _, err := tx.Get(ctx, "guessed"); err != nil || string(v) != string(val(2).Value.Bytes) {
+				return err
+			}
+			_, _, during := tx.Get(ctx, "under way")
+			_, _, after := tx.Get(ctx, "begun later")
+			discarded <- during
+			discarded <- after
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Second) // for the answers that nobody waits for
+		for range 2 {
+			err := <-discarded
+			if !errors.Is(err, foresay.ErrMisspeculated) || errors.As(err, new(*client.UnavailableError)) {
+				t.Errorf("a discarded run is told %v (%T)", err, err)
+			}
+		}
+	})
+}
+
+// TestFutureOfTransaction: who waits in a task for a future, and gives up while that commits, is
+// told that the transaction may have committed.
+func TestFutureOfTransaction(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := ready(store.Committed)
+		f.commit = func(context.Context, []store.Read, []store.Write) client.Decision {
+			time.Sleep(2 * time.Second)
+			return client.Decision{Outcome: store.Outcome{Verdict: store.Committed}}
+		}
+		c, err := client.New(client.Config{Backend: f, Mode: client.Spec})
+		if err != nil {
+			t.Fatal(err)
+		}
+		write := func(ctx context.Context) (int, error) {
+			return 0, c.Txn(ctx, func(_ context.Context, tx *client.Tx) error { return tx.Put("k", nil) })
+		}
+		for _, combined := range []bool{false, true} {
+			_, err := foresay.Do(t.Context(), func(ctx context.Context) (int, error) {
+				future := foresay.Go(ctx, write)
+				if combined {
+					future = foresay.Any(future, future)
+				}
+				waits, cancel := context.WithTimeout(ctx, time.Second)
+				defer cancel()
+				_, err := future.Wait(waits)
+				if !client.MayHaveCommitted(err) || !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("combined: %v; who waits is told %v (%T)", combined, err, err)
+				}
+				return 0, nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
 		}
 	})
 }

@@ -70,6 +70,15 @@ func (s *speculating) Start(ctx context.Context, a *driver.Attempt) {
 	}()
 }
 
+// Ended implements driver.Ender.
+func (s *speculating) Ended(err error) error {
+	u := &UnknownError{Err: plainEnd{err}}
+	if id := s.id.Load(); id != nil {
+		u.Txn = store.Txn{ID: *id, Priority: s.attempt.priority, Reads: s.reads, Writes: s.writes}
+	}
+	return u
+}
+
 // standsOn returns the client's transactions that an attempt's caller takes for committed, and
 // whether it stands on anything else.
 func (s *speculating) standsOn(a *driver.Attempt) (held bool, after []store.TxnID) {

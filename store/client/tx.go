@@ -207,7 +207,7 @@ func (a *attempt) performRead(ctx context.Context, tx *Tx, key store.Key) (store
 		Transport: &reading{a, tx, key},
 	})
 	if err != nil {
-		if ctx.Err() != nil && !isTyped(err) {
+		if ctx.Err() != nil && !isTyped(err) && !errors.Is(err, foresay.ErrMisspeculated) {
 			err = &UnavailableError{Key: key, Err: plainEnd{err}}
 		}
 		return store.Value{}, err

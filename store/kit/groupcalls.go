@@ -16,6 +16,7 @@ type GroupCalls struct {
 	roundTrip time.Duration
 	message   func(ref uint64, call *GroupCall) store.Message
 	leaders   []protocol.ID // by shard: who is asked first
+	silent    map[protocol.ID]bool
 	calls     map[uint64]*GroupCall
 	last      uint64
 }
@@ -56,7 +57,8 @@ const (
 // NewGroupCalls returns the calls of a coordinator at a site: none. message makes what is sent for
 // a call, whose answer names the ref.
 func NewGroupCalls(cfg store.Config, site int, message func(ref uint64, call *GroupCall) store.Message) GroupCalls {
-	c := GroupCalls{layout: cfg.Layout, roundTrip: cfg.RoundTrip, message: message, calls: map[uint64]*GroupCall{}}
+	c := GroupCalls{layout: cfg.Layout, roundTrip: cfg.RoundTrip, message: message, silent: map[protocol.ID]bool{},
+		calls: map[uint64]*GroupCall{}}
 	for k, nearest := range cfg.Layout.Sites[site].Shards {
 		if !cfg.Layout.Sites[site].Has(k) {
 			nearest = cfg.Layout.Sites[cfg.Layout.FirstOf(k)].Shards[k]
@@ -89,16 +91,39 @@ func (c *GroupCalls) send(env *protocol.Env[store.Message], ref uint64, k *Group
 // wasSilent notes who did not answer last.
 func (k *GroupCall) wasSilent(id protocol.ID) { k.silent, k.skipped = id, 0 }
 
-// next has another server of a shard be asked than one that did not answer, or does not lead.
+// next has another server of a shard be asked than one that did not answer, or does not lead: one
+// that is not silent, if there is one.
 func (c *GroupCalls) next(shard uint32, than protocol.ID) {
 	if c.leaders[shard] != than {
 		return
 	}
 	servers := c.layout.ServersOf(int(shard))
-	if i := slices.Index(servers, than); i >= 0 {
-		c.leaders[shard] = servers[(i+1)%len(servers)]
+	i := slices.Index(servers, than)
+	if i < 0 {
+		return
+	}
+	for j := range servers {
+		to := servers[(i+1+j)%len(servers)]
+		if j == 0 || !c.silent[to] {
+			c.leaders[shard] = to
+		}
+		if !c.silent[to] {
+			return
+		}
 	}
 }
+
+// Silent takes note that a server answers nobody: others are asked until it is Heard.
+func (c *GroupCalls) Silent(env *protocol.Env[store.Message], id protocol.ID) {
+	c.silent[id] = true
+	for k := range c.leaders {
+		c.next(uint32(k), id)
+	}
+	c.Broken(env, id)
+}
+
+// Heard takes note that a server is there again.
+func (c *GroupCalls) Heard(id protocol.ID) { delete(c.silent, id) }
 
 // Expire asks again.
 func (c *GroupCalls) Expire(env *protocol.Env[store.Message], t GroupCallTimer) {
@@ -145,8 +170,8 @@ func (c *GroupCalls) Broken(env *protocol.Env[store.Message], from protocol.ID) 
 	}
 }
 
-// Elsewhere asks whom a server takes for the leader, 0 for nobody, unless that one has just been
-// silent: until another one leads, followers name one that is gone.
+// Elsewhere asks whom a server takes for the leader, 0 for nobody, unless that one is silent, or
+// has just been: until another one leads, followers name one that is gone.
 func (c *GroupCalls) Elsewhere(env *protocol.Env[store.Message], from protocol.ID, ref uint64, leader protocol.ID) {
 	k := c.calls[ref]
 	if k == nil || k.to != from {
@@ -157,7 +182,8 @@ func (c *GroupCalls) Elsewhere(env *protocol.Env[store.Message], from protocol.I
 	if from == k.silent {
 		k.wasSilent(0)
 	}
-	if k.redirects++; known && leader != from && leader != k.silent && k.redirects <= maxRedirects {
+	if k.redirects++; known && leader != from && leader != k.silent && !c.silent[leader] &&
+		k.redirects <= maxRedirects {
 		c.leaders[k.Shard] = leader
 		c.send(env, ref, k)
 		return

@@ -19,13 +19,14 @@ type ahead struct {
 	Application // as it was when it submitted the transaction
 	id          store.TxnID
 	held        bool // it stands on a guess, which is not known to be right
-	refuted     bool // or wrong
+	waits       bool // it stands on earlier ones only, and its application may give up
+	refuted     bool // the guess was wrong, or its application has given up
 	after       []history.TxnID
 	txn         history.TxnID
 }
 
 // speculate has a submission ask for word of the local commit, now and then for a transaction that
-// stands on a guess.
+// stands on a guess, or whose application may give up.
 func (a *Application) speculate(m *store.Submit) {
 	w := a.world
 	if !w.Scenario.Ahead || a.number%5 == 0 {
@@ -35,7 +36,8 @@ func (a *Application) speculate(m *store.Submit) {
 	for _, before := range a.ahead {
 		m.After, x.after = append(m.After, before.id), append(x.after, before.txn)
 	}
-	m.Speculate, m.Held, a.sent = true, x.held, x
+	x.waits = !x.held && len(m.After) > 0 && a.number%2 == 0 && !w.Scenario.Certain
+	m.Speculate, m.Held, m.Waits, a.sent = true, x.held, x.waits, x
 }
 
 // onLocal goes on with the next transaction, if there may be another one.
@@ -48,7 +50,7 @@ func (a *Application) onLocal(m store.Speculates) {
 	x.id, a.sent = m.ID, nil
 	a.ahead = append(a.ahead, x)
 	w.ahead++
-	if x.held {
+	if x.held || x.waits {
 		w.Sim.After(time.Duration(w.Rand.IntN(600))*time.Millisecond, func() { a.settle(x) })
 	} else if w.Rand.IntN(20) == 0 { // nobody wants it any more
 		w.Sim.Deliver(a.ID, store.Settle{Ref: x.Ref, Refuted: true})
@@ -56,11 +58,12 @@ func (a *Application) onLocal(m store.Speculates) {
 	a.end()
 }
 
-// settle says what became of the guess that a transaction stands on.
+// settle says what became of the guess that a transaction stands on, or whether its application
+// goes on. One that waits may be committed all the same if its coordinator is lost.
 func (a *Application) settle(x *ahead) {
 	w := a.world
 	x.refuted = w.Rand.IntN(4) == 0
-	x.held = x.refuted
+	x.held = x.held && x.refuted
 	w.Sim.Deliver(a.ID, store.Settle{Ref: x.Ref, Refuted: x.refuted})
 }
 

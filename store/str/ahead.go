@@ -2,6 +2,7 @@ package str
 
 import (
 	"slices"
+	"time"
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
@@ -117,6 +118,9 @@ func (c *client) end(env *protocol.Env[store.Message], s *submit, done store.Don
 		}
 	}
 	after, v := s.after, done.Outcome.Verdict
+	if v != store.Committed {
+		c.deny(env.Now, s.Txn.ID)
+	}
 	s.Ends = nil
 	c.EndSubmit(env, s, done)
 	for _, id := range after {
@@ -127,6 +131,20 @@ func (c *client) end(env *protocol.Env[store.Message], s *submit, done store.Don
 			}
 		}
 	}
+}
+
+// deny notes that the application is told that a transaction is not committed, for as long as a
+// coordinator may remember otherwise. What it has asked for before that may follow the transaction,
+// and not have been sent yet.
+func (c *client) deny(now time.Duration, id store.TxnID) {
+	for len(c.denied) > 0 && now-c.denied[0].at > pastTrips*c.cfg.RoundTrip {
+		c.denied = c.denied[1:]
+	}
+	c.denied = append(c.denied, pastTxn{id, now})
+}
+
+func (c *client) isDenied(id store.TxnID) bool {
+	return slices.ContainsFunc(c.denied, func(x pastTxn) bool { return x.id == id })
 }
 
 // part ends a transaction although some that follow it are not known.

@@ -57,6 +57,11 @@ func aheadPlants() []plant.Bug {
 			Old:  "\tif !sure && !s.right && c.followed(env, s) {\n",
 			New:  "\tif !sure && !s.right && c.followed(env, s) && !MUTANT {\n",
 		},
+		{
+			Name: "what begins may follow what its application was told is refused", Test: "TestFollowsDenied",
+			Old: "|| slices.ContainsFunc(m.After, c.isDenied) {",
+			New: "|| slices.ContainsFunc(m.After, c.isDenied) && !MUTANT {",
+		},
 	}
 }
 
@@ -191,5 +196,33 @@ func TestFollowedOutcome(t *testing.T) {
 		if c.Waiting() > 0 {
 			t.Errorf("%d transactions have no end", c.Waiting())
 		}
+	}
+}
+
+// TestFollowsDenied has a client not send what follows a transaction that has only read, and was
+// refused while the other one began: its coordinator may know that it was committed (seed 43351).
+func TestFollowsDenied(t *testing.T) {
+	a := newAlone(t)
+	c, err := newClient(store.Config{ID: 200, Layout: a.l, RoundTrip: 100 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Start(a.env, nil)
+	k := a.key(0, "k")
+	c.take(a.env, store.Declare{Ref: 1, Reads: []store.Key{k}})
+	id := only[store.DeclareRequest](a.said())[0].ID
+	c.Receive(a.env, 10, store.DeclareReply{ID: id, Step: 1, At: 50, Values: make([]store.Held, 1)})
+	c.take(a.env, store.Submit{Ref: 2, Begun: 1, Reads: []store.Read{{Key: k}}, Speculate: true})
+	c.Receive(a.env, 10, store.Speculated{ID: id, At: 50})
+	a.said()
+	c.take(a.env, store.Submit{Ref: 3, Writes: []store.Write{{Key: k}}, Speculate: true, After: []store.TxnID{id}})
+	next := only[store.DeclareRequest](a.said())[0].ID
+	c.Receive(a.env, 10, store.Decided{ID: id, Verdict: store.Aborted, Reason: store.Fenced})
+	a.said()
+	c.Receive(a.env, 10, store.DeclareReply{ID: next, Step: 1, At: 60, Values: make([]store.Held, 1)})
+	said := a.said()
+	if d := only[store.Done](said); len(only[store.SpeculateRequest](said)) > 0 || len(d) != 1 ||
+		d[0].Outcome.Verdict != store.Aborted {
+		t.Errorf("it says %+v", said)
 	}
 }

@@ -189,12 +189,22 @@ func (s *server) tryPrepare(env *protocol.Env[store.Message], from protocol.ID, 
 	case waits || !settled || s.fenced[p.ID] || s.proposed[p.ID]:
 		env.Send(from, elsewhere{Ref: ref})
 	default:
-		p.Readers, p.Past = s.readers(members), max(s.state.books.floor, s.noted)
+		p.Readers, p.Past = s.readers(members), max(s.pastAtEnd(env), s.noted)
 		for _, key := range keys {
 			p.Past = max(p.Past, s.shown.Above(key))
 		}
 		s.askGroup(env, q, prepare{p})
 	}
+}
+
+// pastAtEnd returns the floor at the end of this leader's log, or a later timestamp: what comes
+// there needs no words of readers that the group is about to do without (S19).
+func (s *server) pastAtEnd(env *protocol.Env[store.Message]) clock.Stamp {
+	floor := s.state.books.floor
+	if len(s.dropped) > 0 {
+		floor = max(floor, s.ceiling, s.state.values.Ceiling(s.group.State(env)))
+	}
+	return floor
 }
 
 // logHas reports whether the entry of what is held is in the log still.

@@ -18,6 +18,9 @@ type client struct {
 	// early came while it did not know yet which site is near: nothing is lost by waiting for that.
 	early []store.Message
 	seen  uint64 // the latest timestamp that it knows: a snapshot's or a commit's
+	// denied are transactions of which its application was told that they are not committed. Of those
+	// that have only read a coordinator may remember that they are.
+	denied []pastTxn
 }
 
 type (
@@ -376,7 +379,7 @@ func (c *client) unsent(env *protocol.Env[store.Message], m store.Submit, why st
 
 // commit has the coordinator at which a transaction has begun commit it.
 func (c *client) commit(env *protocol.Env[store.Message], id store.TxnID, o *opened, m store.Submit) {
-	if o.above > o.at && o.at > 0 && len(m.Reads) > 0 {
+	if o.above > o.at && o.at > 0 && len(m.Reads) > 0 || slices.ContainsFunc(m.After, c.isDenied) {
 		c.begun.Abandon(env, id)
 		done := c.unsent(env, m, store.StaleRead)
 		env.Send(protocol.App, done)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/foresay/foresay/clock"
 	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr/raft"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/kit"
 )
@@ -227,20 +228,26 @@ func (c *coordinator) onVouched(env *protocol.Env[store.Message], from protocol.
 // certifyAgain asks the site's servers again. If one does not answer then, its shard counts as one
 // of which the site has no copy.
 func (c *coordinator) certifyAgain(env *protocol.Env[store.Message], t *txn) {
-	if t.asked > 1 && !t.waited {
+	switch {
+	case len(t.lacks) == 0: // a word is to come, and meanwhile they keep what they have certified
+		for _, w := range t.sure {
+			c.askCertify(env, t, uint32(c.places[w.Server].Index))
+		}
+	case t.asked > 1 && !t.waited:
 		clear(t.lacks)
 		t.apart = true
 		c.maybeLocal(env, t)
-		return
+	default:
+		t.waited = false
+		c.askSite(env, t)
 	}
-	t.waited = false
-	c.askSite(env, t)
 }
 
 // maybeLocal commits a transaction locally once its site has certified it: from now on others see
-// what it writes. Then it is certified everywhere.
+// what it writes. Then it is certified everywhere. While the first shard of something that it
+// depends on decides, servers may have shown others here that this one comes too early.
 func (c *coordinator) maybeLocal(env *protocol.Env[store.Message], t *txn) {
-	if t.stage != certifying || len(t.lacks) > 0 {
+	if t.stage != certifying || len(t.lacks) > 0 || t.awaitsWord() {
 		return
 	}
 	t.local, t.bound, t.localAt = t.at+1, c.boundOf(t.at), env.Now
@@ -367,16 +374,21 @@ func (w *words) add(from protocol.ID, m word) {
 // stored reports whether a majority of the members have the entry on their disks, which makes it
 // the group's.
 func (w *words) stored() bool {
-	if w.leader == nil {
-		return false
-	}
+	return w.leader != nil && isStored(w.leader.Members, w.leader.At, func(id protocol.ID) raft.Position {
+		return w.of[id].At
+	})
+}
+
+// isStored reports whether a majority of a group's members have an entry at the leader's place of
+// the log, each as it has said.
+func isStored(members []protocol.ID, at raft.Position, of func(protocol.ID) raft.Position) bool {
 	n := 0
-	for _, id := range w.leader.Members {
-		if m, ok := w.of[id]; ok && m.At == w.leader.At {
+	for _, id := range members {
+		if at.Index > 0 && of(id) == at {
 			n++
 		}
 	}
-	return n > len(w.leader.Members)/2
+	return n > len(members)/2
 }
 
 // stamp returns the least timestamp of a commit by the words of all readers that the part names; ok

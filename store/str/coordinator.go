@@ -2,6 +2,7 @@ package str
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -31,13 +32,18 @@ type coordinator struct {
 	pinged time.Duration // when they were asked last
 	ping   uint64
 	pings  int // how often they were
-	rescue map[store.TxnID]*rescue
-	past   past
-	tally  tally
-	begun  clock.Stamp // the latest snapshot that it has given
-	degree degree      // how far transactions build on what is not final
-	chains map[protocol.ID]*chain
-	tuning tuning
+	// unheard is since when the servers of each site have been asked and not heard of; 0: they have
+	// been heard. Those of silent sites are asked for nothing if others can be.
+	unheard []time.Duration
+	silent  []bool
+	mute    map[protocol.ID]bool // servers that have not answered a read since they were heard last
+	rescue  map[store.TxnID]*rescue
+	past    past
+	tally   tally
+	begun   clock.Stamp // the latest snapshot that it has given
+	degree  degree      // how far transactions build on what is not final
+	chains  map[protocol.ID]*chain
+	tuning  tuning
 }
 
 type (
@@ -56,7 +62,9 @@ func newCoordinator(cfg store.Config, mode variant) (*coordinator, error) {
 	}
 	c := &coordinator{cfg: cfg, place: p, mode: mode, format: wirefmt.NewFormat("str", 1, commandKinds()...),
 		txns: map[store.TxnID]*txn{}, table: newTable(), reads: map[uint64]*reading{},
-		away:   make([]time.Duration, len(cfg.Layout.Sites)),
+		away:    make([]time.Duration, len(cfg.Layout.Sites)),
+		unheard: make([]time.Duration, len(cfg.Layout.Sites)), silent: make([]bool, len(cfg.Layout.Sites)),
+		mute:   map[protocol.ID]bool{},
 		rescue: map[store.TxnID]*rescue{}, past: past{of: map[store.TxnID]store.Decided{}},
 		degree: mode.degree, chains: map[protocol.ID]*chain{}, tuning: newTuning(cfg.Layout, cfg.ID)}
 	c.places, _ = cfg.Layout.Places()
@@ -91,16 +99,59 @@ type pingTimer struct{}
 // often: they take longer while connections are made.
 const pingTrips = 32
 
-// pingAll asks a server of each other site how far away it is.
+// pingAll asks a server of each other site how far away it is. While there are transactions that is
+// often, so that a site which is lost is noticed before they come to need it.
 func (c *coordinator) pingAll(env *protocol.Env[store.Message]) {
 	c.ping, c.pinged = env.Rand.Uint64(), env.Now
 	for i, s := range c.cfg.Layout.Sites {
-		if all := s.Servers(); i != c.place.Site && len(all) > 0 {
-			env.Send(all[0], ping{c.ping})
+		all := s.Servers()
+		if i == c.place.Site || len(all) == 0 {
+			continue
+		}
+		env.Send(all[0], ping{c.ping})
+		switch since := c.unheard[i]; {
+		case since == 0:
+			c.unheard[i] = env.Now
+		case env.Now-since > c.cfg.RoundTrip*3/2 && !c.silent[i]:
+			c.isSilent(env, i)
 		}
 	}
-	env.After(time.Duration(min(pingTrips, 1<<min(c.pings, 8)))*c.cfg.RoundTrip, pingTimer{})
+	next := time.Duration(min(pingTrips, 1<<min(c.pings, 8))) * c.cfg.RoundTrip
+	if len(c.txns) > 0 {
+		next = c.cfg.RoundTrip / 2
+	}
+	env.After(next, pingTimer{})
 	c.pings++
+}
+
+// isSilent has others be asked than the servers of a site that has not answered.
+func (c *coordinator) isSilent(env *protocol.Env[store.Message], site int) {
+	c.silent[site] = true
+	for _, id := range c.cfg.Layout.Sites[site].Servers() {
+		c.mute[id] = true
+		c.calls.Silent(env, id)
+	}
+	for _, ref := range slices.Sorted(maps.Keys(c.reads)) {
+		if r := c.reads[ref]; r != nil && c.places[r.to].Site == site {
+			c.readAgain(env, ref)
+		}
+	}
+}
+
+// heard takes note that a server has said something.
+func (c *coordinator) heard(from protocol.ID) {
+	p, ok := c.places[from]
+	if !ok {
+		return
+	}
+	delete(c.mute, from)
+	if c.unheard[p.Site] = 0; c.silent[p.Site] {
+		c.silent[p.Site] = false
+		for _, id := range c.cfg.Layout.Sites[p.Site].Servers() {
+			delete(c.mute, id)
+			c.calls.Heard(id)
+		}
+	}
 }
 
 // onPong learns how far away a site is. A shorter time counts at once, a longer one by and by.
@@ -119,6 +170,7 @@ func (c *coordinator) onPong(env *protocol.Env[store.Message], from protocol.ID,
 
 // Receive implements protocol.Node.
 func (c *coordinator) Receive(env *protocol.Env[store.Message], from protocol.ID, msg store.Message) {
+	c.heard(from)
 	switch m := msg.(type) {
 	case store.StatusQuery:
 		if from == protocol.App {

@@ -1,8 +1,13 @@
 package str
 
 import (
+	"maps"
+	"slices"
 	"testing"
+	"time"
 
+	"github.com/foresay/foresay/clock"
+	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
 )
 
@@ -115,5 +120,110 @@ func TestCertifiedApart(t *testing.T) {
 	}
 	if at := c.local(t, 5); at <= 30 {
 		t.Errorf("it is committed locally at %v", at)
+	}
+}
+
+// TestBoundHides has a snapshot that is beyond the bound of a version, and not beyond that of the
+// one under it, wait for that one. A server that has neither shows nothing of it, and what else the
+// same transaction has written is shown here.
+func TestBoundHides(t *testing.T) {
+	for _, final := range []bool{false, true} {
+		c := newSoloCoordinator(t)
+		a, b, half := c.key(0, "a"), c.key(0, "b"), c.key(0, "half")
+		c.begins(5, b)
+		c.commits(5, 6, b)
+		c.begins(8, c.key(0, "m"))
+		c.commits(8, 9, a, half)
+		expectValues(t, c.begins(10, b), "5")
+		c.commits(10, 11, a)
+		at := uint64(c.txns[txnID(10)].bound) + 1
+		expectValues(t, c.begins(at, half), "8")
+		c.reads(at, a)
+		c.begins(at+1, a)
+		finds := func() []store.Message {
+			for _, ref := range slices.Sorted(maps.Keys(c.coordinator.reads)) {
+				c.Receive(c.env, c.reads1(ref), found{Ref: ref})
+			}
+			return c.said()
+		}
+		expectValues(t, finds())
+		if final { // later than both snapshots
+			c.commit(c.env, c.txns[txnID(8)], clock.Stamp(at+2))
+			c.said()
+			expectValues(t, finds(), "")
+			continue
+		}
+		c.abort(c.env, c.txns[txnID(10)], store.Lapsed)
+		for _, ref := range slices.Sorted(maps.Keys(c.coordinator.reads)) {
+			c.Expire(c.env, readTimer{ref})
+		}
+		expectValues(t, c.said(), "8", "8")
+	}
+}
+
+// TestReadsAnew has a read that is on its way see what is committed locally meanwhile.
+func TestReadsAnew(t *testing.T) {
+	c := newSoloCoordinator(t)
+	a := c.key(0, "a")
+	c.begins(5, c.key(0, "m"))
+	expectValues(t, c.begins(20, a))
+	expectValues(t, c.commits(5, 6, a), "5")
+}
+
+// TestLocalAfterWord has a transaction wait with its local commit while the first shard of another
+// one, which it is on top of, decides at which timestamp that is final: servers may show that.
+func TestLocalAfterWord(t *testing.T) {
+	for _, final := range []clock.Stamp{10, 11} {
+		c := newSoloCoordinator(t)
+		a := c.key(0, "a")
+		c.begins(5, c.key(0, "m"))
+		c.commits(5, 6, a)
+		c.begins(10, c.key(0, "m"))
+		on, t10 := c.txns[txnID(5)], c.txns[txnID(10)]
+		on.agreed = true
+		c.commits(10, 11, a)
+		if c.Expire(c.env, txnTimer{t10.id}); t10.stage != certifying || t10.apart || len(only[certify](c.said())) != 1 {
+			t.Fatalf("it is in stage %d", t10.stage)
+		}
+		c.commit(c.env, on, final)
+		if want := final == 10; (t10.stage == locally) != want || (t10.stage == over) == want {
+			t.Errorf("the other one is final at %d, and it is in stage %d", final, t10.stage)
+		}
+	}
+}
+
+// TestSilentSite has a coordinator ask other servers than those of a site that does not answer,
+// before each read and call has found that out, and until the site is heard again.
+func TestSilentSite(t *testing.T) {
+	c := newSoloCoordinator(t)
+	remote := c.key(1, "k")
+	gone := c.l.Sites[1].Shards[1]
+	c.away = []time.Duration{0, 1, 2, 3} // site b is the nearest with a copy
+	asked := func(at uint64) protocol.ID {
+		reads := only[readAt](c.begins(at, remote))
+		if len(reads) != 1 {
+			t.Fatalf("a read is %+v", reads)
+		}
+		return c.reads1(reads[0].Ref)
+	}
+	if to := asked(5); to != gone {
+		t.Fatalf("%d is asked", to)
+	}
+	for range 5 {
+		c.env.Now += c.coordinator.cfg.RoundTrip / 2
+		for _, site := range []int{2, 3} {
+			c.heard(c.l.Sites[site].Shards[1])
+		}
+		c.Expire(c.env, pingTimer{})
+	}
+	if again := only[readAt](c.said()); len(again) != 1 || c.reads1(again[0].Ref) == gone {
+		t.Errorf("the read is asked for again so: %+v", again)
+	}
+	if to := asked(uint64(c.env.Now) + 1); to == gone {
+		t.Error("a silent server is asked")
+	}
+	c.Receive(c.env, gone, pong{})
+	if to := asked(uint64(c.env.Now) + 2); to != gone {
+		t.Errorf("%d is asked, and the nearest is there again", to)
 	}
 }

@@ -90,6 +90,7 @@ func (c *coordinator) commit(env *protocol.Env[store.Message], t *txn, at clock.
 		if d.stage == running {
 			c.deliver(env, d)
 		}
+		c.maybeLocal(env, d)
 		c.maybeFinal(env, d)
 	}
 	c.tell(env, t, store.Decided{ID: t.id, Verdict: store.Committed,

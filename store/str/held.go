@@ -66,7 +66,8 @@ func (h *held) shownFrom() clock.Stamp {
 	return h.stamp
 }
 
-// servesAgain makes a member that counts as a reader again blind to what is on its way.
+// servesAgain makes a member that counts as a reader again blind to what is on its way: its word on
+// that may not count.
 func (s *server) servesAgain(env *protocol.Env[store.Message]) {
 	for _, h := range s.all() {
 		if h.stage != tentative {
@@ -259,7 +260,7 @@ func (s *server) sayTo(env *protocol.Env[store.Message], to protocol.ID, h *held
 	m := word{Shard: s.self, ID: h.part.ID, At: h.at, Stamp: h.stamp, Above: h.part.Past, Readers: h.part.Readers}
 	if _, leads := s.group.Leads(); leads {
 		m.Members, _ = s.group.Members()
-		m.Serving, m.Past = s.readers(m.Members), s.state.books.floor
+		m.Serving, m.Past = s.serving(m.Members), s.state.books.floor
 	}
 	env.Send(to, m)
 }
@@ -357,6 +358,7 @@ func (s *server) takeOver(env *protocol.Env[store.Message]) {
 		s.wasPrepared(env, s.state.open[id].at, s.state.open[id].part, result{State: prepared})
 	}
 	s.applied(env, s.group.Applied())
+	s.servesAgain(env) // that entry may have come with the state
 	s.waits.touchAll()
 }
 
@@ -377,11 +379,8 @@ func (s *server) onWordWanted(env *protocol.Env[store.Message], from protocol.ID
 	if !s.group.Current() {
 		return
 	}
-	members, _ := s.group.Members()
 	for _, id := range m.Missing {
-		if id != s.cfg.ID && slices.Contains(s.readers(members), id) {
-			s.propose(env, reader{Server: id})
-		}
+		s.doWithout(env, id)
 	}
 }
 

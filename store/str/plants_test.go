@@ -87,6 +87,10 @@ func readPlants() []plant.Bug {
 			Old: "\t\t\th.blind = true\n", New: "\t\t\th.blind = !MUTANT\n",
 		},
 		{
+			Name: "who serves again by a copy of the state knows what is on its way", Test: "TestServesAgainByCopy",
+			Old: "\ts.servesAgain(env) // that", New: "\tif !MUTANT {\n\t\ts.servesAgain(env)\n\t} // that",
+		},
+		{
 			Name: "a word to a coordinator is not on disk (S20)", Test: "TestCertifiedIsOnDisk",
 			Old: "\t\ts.putOwn(env, h) // whoever", New: "\t\tif !MUTANT {\n\t\t\ts.putOwn(env, h)\n\t\t} // whoever",
 		},
@@ -156,25 +160,21 @@ func readPlants() []plant.Bug {
 			Old: "\t\tif silent {\n", New: "\t\tif silent && !MUTANT {\n",
 		},
 		{
-			Name: "what is given up at a server is not prepared (S20)", Test: "TestForgottenTentative",
-			Old: "\t\t\ts.fence(env, h.part.ID)\n",
-			New: "\t\t\tif MUTANT {\n\t\t\t\ts.drop(env, h)\n\t\t\t}\n\t\t\ts.fence(env, h.part.ID)\n",
-		},
-		{
-			Name: "what nobody sees is not prepared (S20)", Test: "TestDisplaced",
-			Old: "\t\tif h.gaveWay {\n\t\t\th.rel", New: "\t\tif h.gaveWay && !MUTANT {\n\t\t\th.rel",
-		},
-		{
-			Name: "what was overwritten is not prepared again (S20)", Test: "TestOverwritten",
-			Old: "Coordinators, h.part.Origin):\n", New: "Coordinators, h.part.Origin) && !MUTANT:\n",
-		},
-		{
 			Name: "what depends on a local commit is read for longer", Test: "TestBoundOfDependents",
 			Old: "\t\tt.bound = min(t.bound, x.bound)\n",
 			New: "\t\tif !MUTANT {\n\t\t\tt.bound = min(t.bound, x.bound)\n\t\t}\n",
 		},
 		{
-			Name: "reads that are on their way do not see a new local commit", Test: "TestSeedsNotice/19",
+			Name: "a server's answer lacks what the snapshot shows", Test: "TestBoundHides",
+			Old: "c.table.lacks(r.key, r.t.at, m.Value.Version) {",
+			New: "!MUTANT && c.table.lacks(r.key, r.t.at, m.Value.Version) {",
+		},
+		{
+			Name: "what is local may depend on what servers know to be too late", Test: "TestLocalAfterWord",
+			Old: "len(t.lacks) > 0 || t.awaitsWord() {", New: "len(t.lacks) > 0 || t.awaitsWord() && !MUTANT {",
+		},
+		{
+			Name: "reads that are on their way do not see a new local commit", Test: "TestReadsAnew",
 			Old: "\tc.readAnew(env, t)\n", New: "\tif !MUTANT {\n\t\tc.readAnew(env, t)\n\t}\n",
 		},
 		{
@@ -241,19 +241,6 @@ func certifyPlants() []plant.Bug {
 			New: "\tif !t.gave(m.Txn.Reads) && !MUTANT ||",
 		},
 		{
-			Name: "what was begun anew is committed as if nobody had asked for that before", Test: "TestCommitsAnew",
-			Old: "\tcase t != nil && m.Recover && ", New: "\tcase t != nil && m.Recover && !MUTANT && ",
-		},
-		{
-			Name: "what was given up was not committed before", Test: "TestCommitsAnew",
-			Old: "\t\tif d := c.past.of[m.Txn.ID]; !d.ID.IsZero() {\n",
-			New: "\t\tif d, ok := c.past.of[m.Txn.ID]; !d.ID.IsZero() || ok && MUTANT {\n",
-		},
-		{
-			Name: "a coordinator waits for words on what is finished", Test: "TestFinishedMeanwhile",
-			Old: "t.asked%finishedLooks == 0 {", New: "t.asked%finishedLooks == 0 && !MUTANT {",
-		},
-		{
 			Name: "a client goes on as of another snapshot", Test: "TestClientNotices",
 			Old: "\tif o.at != 0 && m.At != o.at {", New: "\tif o.at != 0 && m.At != o.at && !MUTANT {",
 		},
@@ -267,11 +254,12 @@ func certifyPlants() []plant.Bug {
 		},
 		{
 			Name: "who is admitted in the log need not say anything", Test: "TestAdmittedReaders",
-			Old: "&& (!s.admitted[id] || slices", New: "&& (!s.admitted[id] || MUTANT || slices",
+			Old: "id) && s.admitted[id] == 0", New: "id) && (s.admitted[id] == 0 || MUTANT)",
 		},
 		{
 			Name: "who is to leave counts once it asks", Test: "TestAdmittedReaders",
-			Old: "|| slices.Contains(b.leaving, id))", New: "|| slices.Contains(b.leaving, id) && !MUTANT)",
+			Old: "!slices.Contains(s.state.books.leaving, m.Server): // else",
+			New: "MUTANT || !slices.Contains(s.state.books.leaving, m.Server): // else",
 		},
 		{
 			Name: "one that leaves is admitted again", Test: "TestSeedsNotice/4",
@@ -377,10 +365,60 @@ func copyPlants() []plant.Bug {
 	}
 }
 
+// awayPlants have somebody who is away, or was, be taken for one who is not.
+func awayPlants() []plant.Bug {
+	return []plant.Bug{
+		{
+			Name: "what is given up at a server is not prepared (S20)", Test: "TestForgottenTentative",
+			Old: "\t\t\ts.fence(env, h.part.ID)\n",
+			New: "\t\t\tif MUTANT {\n\t\t\t\ts.drop(env, h)\n\t\t\t}\n\t\t\ts.fence(env, h.part.ID)\n",
+		},
+		{
+			Name: "what nobody sees is not prepared (S20)", Test: "TestDisplaced",
+			Old: "\t\tif h.gaveWay {\n\t\t\th.rel", New: "\t\tif h.gaveWay && !MUTANT {\n\t\t\th.rel",
+		},
+		{
+			Name: "what was overwritten is not prepared again (S20)", Test: "TestOverwritten",
+			Old: "Coordinators, h.part.Origin):\n", New: "Coordinators, h.part.Origin) && !MUTANT:\n",
+		},
+		{
+			Name: "what was begun anew is committed as if nobody had asked for that before", Test: "TestCommitsAnew",
+			Old: "\tcase t != nil && m.Recover && ", New: "\tcase t != nil && m.Recover && !MUTANT && ",
+		},
+		{
+			Name: "what was given up was not committed before", Test: "TestCommitsAnew",
+			Old: "\t\tif d := c.past.of[m.Txn.ID]; !d.ID.IsZero() {\n",
+			New: "\t\tif d, ok := c.past.of[m.Txn.ID]; !d.ID.IsZero() || ok && MUTANT {\n",
+		},
+		{
+			Name: "a coordinator waits for words on what is finished", Test: "TestFinishedMeanwhile",
+			Old: "t.asked%finishedLooks == 0 {", New: "t.asked%finishedLooks == 0 && !MUTANT {",
+		},
+		{
+			Name: "who is left out has served nothing (S19)", Test: "TestLeftOut",
+			Old: "\tif len(s.dropped) > 0 {\n", New: "\tif len(s.dropped) > 0 && !MUTANT {\n",
+		},
+		{
+			Name: "who is about to be dropped has been dropped (S19)", Test: "TestSeedsNotice/43226",
+			Old: "\t\tm.Serving, m.Past = s.serving(m.Members), s.state.books.floor\n",
+			New: "\t\tm.Serving, m.Past = s.serving(m.Members), s.state.books.floor\n" +
+				"\t\tif MUTANT {\n\t\t\tm.Serving = s.readers(m.Members)\n\t\t}\n",
+		},
+		{
+			Name: "who is admitted twice serves no reads in between", Test: "TestAdmittedReaders",
+			Old: "\t\tif pending[m.Server] <= index {\n", New: "\t\tif pending[m.Server] <= index || MUTANT {\n",
+		},
+		{
+			Name: "a silent site is asked", Test: "TestSilentSite",
+			Old: "*3/2 && !c.silent[i]:\n", New: "*3/2 && !c.silent[i] && !MUTANT:\n",
+		},
+	}
+}
+
 // plants leave out one rule at a time, in the source.
 func plants() []plant.Bug {
-	bugs := slices.Concat(stampPlants(), readPlants(), certifyPlants(), copyPlants(), countPlants(), aheadPlants(),
-		tunePlants(), degreePlants(), togetherPlants())
+	bugs := slices.Concat(stampPlants(), readPlants(), certifyPlants(), copyPlants(), awayPlants(), countPlants(),
+		aheadPlants(), tunePlants(), degreePlants(), togetherPlants())
 	for i := range bugs {
 		bugs[i].Dir = "store/str"
 	}

@@ -511,14 +511,45 @@ func TestStackedEnds(t *testing.T) {
 }
 
 // TestAdmittedReaders has a leader count on who is admitted by an entry before its own, but for
-// those that are to leave.
+// those that are to leave, also if an earlier one is carried out meanwhile.
 func TestAdmittedReaders(t *testing.T) {
 	s := newSoloServer(t)
-	s.state.books.deaf = []protocol.ID{21, 31}
-	s.admitted[21], s.admitted[31] = true, true
-	s.state.books.leaving = []protocol.ID{31}
-	if got := s.readers([]protocol.ID{11, 21, 31}); !slices.Equal(got, []protocol.ID{11, 21}) {
+	all := []protocol.ID{11, 21, 31}
+	s.state.books.deaf, s.state.books.leaving = []protocol.ID{21, 31}, []protocol.ID{31}
+	s.isToServe(reader{Server: 21, Serves: true}, 5)
+	s.isToServe(reader{Server: 31, Serves: true}, 6)
+	s.isToServe(reader{Server: 21, Serves: true}, 7)
+	s.serves(reader{Server: 21, Serves: true}, 5)
+	if got := s.readers(all); !slices.Equal(got, []protocol.ID{11, 21}) {
 		t.Errorf("%v serve reads", got)
+	}
+	s.isToServe(reader{Server: 31, Serves: true, Leaves: true}, 8) // its move is taken back
+	s.serves(reader{Server: 21, Serves: true}, 7)
+	if got := s.readers(all); !slices.Equal(got, []protocol.ID{11, 31}) {
+		t.Errorf("%v serve reads", got)
+	}
+}
+
+// TestLeftOut has a part that comes behind the end of a reader in the log need no word of it, and
+// be above what it may have served. A part before that in the log needs its word, as long as the
+// floor is not there (S19, seed 43226).
+func TestLeftOut(t *testing.T) {
+	s := newSoloServer(t)
+	all := []protocol.ID{11, 21, 31}
+	s.ceiling = 90
+	if got := s.pastAtEnd(s.env); got != 0 {
+		t.Errorf("the floor is %v", got)
+	}
+	s.isToServe(reader{Server: 31}, 5)
+	if got, floor := s.readers(all), s.pastAtEnd(s.env); !slices.Equal(got, []protocol.ID{11, 21}) || floor != 90 {
+		t.Errorf("what comes then is to be read by %v, above %v", got, floor)
+	}
+	if got := s.serving(all); !slices.Equal(got, all) {
+		t.Errorf("only %v serve reads", got)
+	}
+	s.isToServe(reader{Server: 31, Serves: true}, 6)
+	if got := s.readers(all); !slices.Equal(got, all) {
+		t.Errorf("it is admitted again, and what comes then is to be read by %v", got)
 	}
 }
 

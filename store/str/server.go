@@ -45,9 +45,11 @@ type server struct {
 	// has proposed to refuse unless they are prepared.
 	proposed, fenced map[store.TxnID]bool
 	horizon          clock.Stamp // the latest that it has proposed
-	// admitted are the servers that it has proposed to count as readers. They are readers of whatever
-	// comes after that in the log.
-	admitted map[protocol.ID]bool
+	// admitted and dropped are the indices of the latest entries, of those that this leader has
+	// proposed and not carried out, which count a server as a reader, or do without it.
+	admitted, dropped map[protocol.ID]uint64
+	// ceiling is the latest that it has proposed: the floor of what comes after a drop is not lower.
+	ceiling clock.Stamp
 	// raised is when a ceiling was last asked for: of the leader or, if this is the leader, by
 	// anybody.
 	raised time.Duration
@@ -82,6 +84,8 @@ const (
 	// orphanTrips is after how many round trips another coordinator finishes a prepared transaction:
 	// one at the first site. Those of later sites wait for longer.
 	orphanTrips = 12
+	// deafTrips is after how many round trips of silence the group does without a reader.
+	deafTrips = 2
 	// tentativeTrips is after how many round trips the group refuses what is certified at the site
 	// only and whose coordinator is silent, releasedTrips if it has given way, and nobody sees it.
 	tentativeTrips = 24
@@ -97,13 +101,14 @@ func newServer(cfg store.Config, mode variant) (*server, error) {
 	s := &server{cfg: cfg, place: p, self: uint32(p.Index), mode: mode, held: map[store.TxnID]*held{},
 		byKey: map[store.Key][]*held{}, waits: newWaits(), asked: map[raft.Position]question{},
 		proposed: map[store.TxnID]bool{}, fenced: map[store.TxnID]bool{},
-		gaveWay: map[store.TxnID][]store.TxnID{}, admitted: map[protocol.ID]bool{}, opened: map[store.TxnID]time.Duration{},
+		gaveWay: map[store.TxnID][]store.TxnID{}, dropped: map[protocol.ID]uint64{},
+		admitted: map[protocol.ID]uint64{}, opened: map[store.TxnID]time.Duration{},
 		state: newGroup(cfg.Applied, mode.remembers())}
 	s.state.seen = mode.seen
 	s.group, err = kit.NewMember(cfg, p, kit.MemberConfig{
 		Machine: s.state, Prefix: groupPrefix, LogEntries: mode.logEntries,
 		Message: func(g kit.Grouped) store.Message { return grouped{g, uint32(p.Index)} },
-		Hooks: raft.Hooks[store.Message]{Stored: s.stored, Committed: s.committed, Current: s.current,
+		Hooks: raft.Hooks[store.Message]{Stored: s.stored, Committed: s.committed, Leads: s.leads, Current: s.current,
 			Follows: s.follows},
 	})
 	return s, err
@@ -250,17 +255,16 @@ func (s *server) propose(env *protocol.Env[store.Message], command store.Message
 	switch m := command.(type) {
 	case decide:
 		s.proposed[m.ID] = true
+		s.ceiling = max(s.ceiling, m.Read)
 		if h := s.held[m.ID]; h != nil {
 			s.touch(h)
 		}
 	case fence:
 		s.fenced[m.ID] = true
 	case ceil:
-		s.horizon = max(s.horizon, m.Horizon)
+		s.horizon, s.ceiling = max(s.horizon, m.Horizon), max(s.ceiling, m.Ceiling)
 	case reader:
-		if m.Serves {
-			s.admitted[m.Server] = true
-		}
+		s.isToServe(m, at.Index)
 	}
 	return at, true
 }
@@ -285,9 +289,7 @@ func (s *server) committed(env *protocol.Env[store.Message], at raft.Position, c
 		s.reads.Recorded(s.state.values.Ceiling(s.group.State(env)))
 		s.tryReads(env)
 	case reader:
-		if m.Serves {
-			delete(s.admitted, m.Server)
-		}
+		s.serves(m, at.Index)
 		if m.Serves && m.Server == s.cfg.ID {
 			s.servesAgain(env)
 		}
@@ -333,6 +335,21 @@ func (s *server) mayReplace(env *protocol.Env[store.Message], m store.Replace) b
 	return true
 }
 
+// leads has a new leader do without the one before, if that was silent: its word would be waited
+// for.
+func (s *server) leads(env *protocol.Env[store.Message], _ uint64) {
+	if id, at := s.group.LastLed(); env.Now-at > deafTrips*s.cfg.RoundTrip {
+		s.doWithout(env, id)
+	}
+}
+
+// doWithout has the group count a member as no reader any more, if it is one.
+func (s *server) doWithout(env *protocol.Env[store.Message], id protocol.ID) {
+	if members, _ := s.group.Members(); id != s.cfg.ID && slices.Contains(s.readers(members), id) {
+		s.propose(env, reader{Server: id})
+	}
+}
+
 // current has a new leader raise the ceiling, as if somebody had asked.
 func (s *server) current(env *protocol.Env[store.Message], _ uint64) {
 	s.raised = env.Now
@@ -355,8 +372,9 @@ func (s *server) follows(env *protocol.Env[store.Message]) {
 	clear(s.proposed)
 	clear(s.fenced)
 	clear(s.admitted)
+	clear(s.dropped)
 	clear(s.opened)
-	s.horizon = 0
+	s.horizon, s.ceiling = 0, 0
 	s.reads.Failed()
 }
 
@@ -382,6 +400,12 @@ func (s *server) sweep(env *protocol.Env[store.Message]) {
 		clear(s.opened)
 		return
 	}
+	members, _ := s.group.Members()
+	for _, id := range members {
+		if at, ok := s.group.Heard(id); ok && s.group.Current() && env.Now-at > deafTrips*s.cfg.RoundTrip {
+			s.doWithout(env, id)
+		}
+	}
 	if s.group.Current() && env.Now-s.raised < warmTrips*s.cfg.RoundTrip {
 		// a round trip early: members hear of it when the leader has heard of them
 		s.raise(env, clock.Stamp(env.Now+s.cfg.RoundTrip))
@@ -402,13 +426,36 @@ func (s *server) sweep(env *protocol.Env[store.Message]) {
 	s.opened = seen
 }
 
-// readers returns those of a group's members that serve reads, as of the end of this leader's log.
-// One that is to leave has asked to be admitted in vain.
-func (s *server) readers(members []protocol.ID) []protocol.ID {
-	b := s.state.books
+// isToServe takes note that this leader has proposed an entry about a reader.
+func (s *server) isToServe(m reader, index uint64) {
+	switch {
+	case !m.Serves:
+		s.dropped[m.Server] = index
+	case m.Leaves || !slices.Contains(s.state.books.leaving, m.Server): // else it asks in vain
+		s.admitted[m.Server] = index
+	}
+}
+
+// serves takes note that such an entry was carried out. There may be later ones.
+func (s *server) serves(m reader, index uint64) {
+	for _, pending := range []map[protocol.ID]uint64{s.admitted, s.dropped} {
+		if pending[m.Server] <= index {
+			delete(pending, m.Server)
+		}
+	}
+}
+
+// serving returns those of a group's members whose words count, as far as is known: all that are
+// not known to serve no reads, and that will not serve any before the end of this leader's log.
+func (s *server) serving(members []protocol.ID) []protocol.ID {
 	return slices.DeleteFunc(slices.Clone(members), func(id protocol.ID) bool {
-		return slices.Contains(b.deaf, id) && (!s.admitted[id] || slices.Contains(b.leaving, id))
+		return slices.Contains(s.state.books.deaf, id) && s.admitted[id] == 0
 	})
+}
+
+// readers returns those of a group's members that serve reads at the end of this leader's log.
+func (s *server) readers(members []protocol.ID) []protocol.ID {
+	return slices.DeleteFunc(s.serving(members), func(id protocol.ID) bool { return s.dropped[id] > s.admitted[id] })
 }
 
 // openIDs returns what is prepared, in order.

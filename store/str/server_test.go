@@ -3,6 +3,7 @@ package str
 import (
 	"testing"
 
+	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr/raft"
 	"github.com/foresay/foresay/store"
 )
@@ -72,5 +73,19 @@ func TestProposedHorizon(t *testing.T) {
 	s.horizon = 2001
 	if why, _ := s.judge(s.env, w); why != store.Old {
 		t.Errorf("below the horizon on its way: %v", why)
+	}
+}
+
+// TestServesAgainByCopy has a member that was dropped and admitted while it was away be blind to
+// what was prepared before: it gets both with the state.
+func TestServesAgainByCopy(t *testing.T) {
+	s := newSoloServer(t)
+	at, p := raft.Position{Index: 4, Term: 1}, s.part(2000, s.key(0, "a"))
+	p.Readers = []protocol.ID{s.cfg.ID}
+	s.state.hold(&heldPart{part: p, at: at})
+	s.state.loaded, s.noted = true, 5000
+	s.takeOver(s.env)
+	if h := s.held[p.ID]; h.stage != agreed || h.stamp <= 5000 || h.shownFrom() != 2001 {
+		t.Errorf("it is held as %+v, shown from %v", h, h.shownFrom())
 	}
 }

@@ -151,13 +151,7 @@ func (c *coordinator) onConfirmed(env *protocol.Env[store.Message], from protoco
 	if t.confirmed[from] = m.At; len(m.Members) > 0 {
 		t.leading = m
 	}
-	n := 0
-	for _, id := range t.leading.Members {
-		if t.confirmed[id] == t.leading.At {
-			n++
-		}
-	}
-	if n > 0 && n > len(t.leading.Members)/2 {
+	if isStored(t.leading.Members, t.leading.At, func(id protocol.ID) raft.Position { return t.confirmed[id] }) {
 		t.staged = false
 		c.maybeFinal(env, t)
 	}

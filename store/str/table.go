@@ -62,6 +62,16 @@ func (t *table) seen(key store.Key, at clock.Stamp) *txn {
 	return nil
 }
 
+// lacks reports whether a snapshot shows a version of a key that is not final, and what a server
+// has found is earlier. That version is hidden by one on top of it that is read no longer, so the
+// server was asked; but another key may show its transaction.
+func (t *table) lacks(key store.Key, at clock.Stamp, found store.Version) bool {
+	e := t.keys[key]
+	return e != nil && slices.ContainsFunc(e.local, func(x *txn) bool {
+		return x.shows(at) && found.Time < uint64(x.local)
+	})
+}
+
 // later returns the transactions that write a key and that a snapshot does not show, whatever
 // becomes of them.
 func (t *table) later(key store.Key, at clock.Stamp) (out []store.TxnID) {

@@ -1,6 +1,7 @@
 package str
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -123,6 +124,9 @@ func (c *coordinator) begin(
 	c.txns[id], c.begun = t, max(c.begun, t.at)
 	c.saw(event{what: hasBegun, t: t})
 	env.After(lookTrips*c.cfg.RoundTrip, txnTimer{id})
+	if env.Now-c.pinged > c.cfg.RoundTrip/2 {
+		c.pingAll(env)
+	}
 	c.table.tidy()
 	return t
 }
@@ -130,7 +134,7 @@ func (c *coordinator) begin(
 // read finds out what a transaction's snapshot has under a key.
 func (c *coordinator) read(env *protocol.Env[store.Message], r *reading) {
 	if c.mode.speculates {
-		if by := c.table.seen(r.key, r.t.at); by != nil && r.t.at <= by.bound && !by.agreed {
+		if by := c.table.seen(r.key, r.t.at); by != nil && by.shows(r.t.at) {
 			by.read = max(by.read, r.t.at)
 			r.by = by
 			r.value = by.valueOf(r.key)
@@ -145,6 +149,9 @@ func (c *coordinator) read(env *protocol.Env[store.Message], r *reading) {
 	}
 	c.askFor(env, r)
 }
+
+// shows reports whether a snapshot shows what a transaction that is committed locally has written.
+func (t *txn) shows(at clock.Stamp) bool { return t.local <= at && at <= t.bound && !t.agreed }
 
 // valueOf returns what a transaction that is committed locally has written under a key.
 func (t *txn) valueOf(key store.Key) store.Value {
@@ -167,8 +174,19 @@ func (t *txn) valueOf(key store.Key) store.Value {
 func (c *coordinator) askFor(env *protocol.Env[store.Message], r *reading) {
 	shard := c.cfg.Layout.ShardOf(r.key)
 	sites := c.cfg.Layout.HoldersOf(shard)
-	slices.SortStableFunc(sites, func(a, b int) int { return int(c.distance(a) - c.distance(b)) })
-	nearest := sites[r.tries%len(sites)]
+	mute := func(site int) int {
+		if c.mute[c.cfg.Layout.Sites[site].Shards[shard]] {
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(sites, func(a, b int) int {
+		return cmp.Or(mute(a)-mute(b), cmp.Compare(c.distance(a), c.distance(b)))
+	})
+	nearest := sites[0]
+	if mute(nearest) > 0 { // as all are
+		nearest = sites[r.tries%len(sites)]
+	}
 	r.to, r.asked = c.cfg.Layout.Sites[nearest].Shards[shard], env.Now
 	if nearest != c.place.Site {
 		c.table.readAt(r.key, r.t.at) // (S4)
@@ -179,7 +197,7 @@ func (c *coordinator) askFor(env *protocol.Env[store.Message], r *reading) {
 				readAt{Ref: r.ref, Key: r.key, At: r.t.at, Skip: c.table.later(r.key, r.t.at)})
 		}
 	}
-	env.After(readTrips*c.cfg.RoundTrip, readTimer{r.ref})
+	env.After(time.Duration(min(2*r.tries+2, readTrips))*c.cfg.RoundTrip, readTimer{r.ref})
 }
 
 // far is how far a site is that nobody knows.
@@ -197,8 +215,8 @@ func (c *coordinator) distance(site int) time.Duration {
 }
 
 const (
-	// readTrips is for how many round trips a read waits until another server is asked: it may wait
-	// for somebody who writes the key, so the same one is asked as well.
+	// readTrips is for how many round trips a read waits at most until another server is asked, the
+	// first time half as many: it may wait for somebody who writes the key.
 	readTrips = 4
 	// lookTrips is for how many round trips what a transaction waits for may be on its way.
 	lookTrips = 1
@@ -210,10 +228,8 @@ const (
 func (c *coordinator) readAgain(env *protocol.Env[store.Message], ref uint64) {
 	if r := c.reads[ref]; r != nil {
 		r.tries++
-		if site := c.places[r.to].Site; site != c.place.Site {
-			c.away[site] = max(c.away[site], readTrips*c.cfg.RoundTrip)
-		}
-		c.askFor(env, r)
+		c.mute[r.to] = true
+		c.read(env, r)
 	}
 }
 
@@ -232,6 +248,9 @@ func (c *coordinator) onFound(env *protocol.Env[store.Message], from protocol.ID
 		r.tries++
 		env.After(c.cfg.RoundTrip/4, readTimer{m.Ref})
 		return
+	}
+	if c.mode.speculates && c.table.lacks(r.key, r.t.at, m.Value.Version) {
+		return // it is asked for again
 	}
 	r.value, r.by, r.to = m.Value, nil, from
 	c.took(env, r)
