@@ -36,7 +36,6 @@ type coordinator struct {
 	tally  tally
 	begun  clock.Stamp // the latest snapshot that it has given
 	degree degree      // how far transactions build on what is not final
-	chains map[protocol.ID]*chain
 	tuning tuning
 }
 
@@ -58,7 +57,7 @@ func newCoordinator(cfg store.Config, mode variant) (*coordinator, error) {
 		txns: map[store.TxnID]*txn{}, table: newTable(), reads: map[uint64]*reading{},
 		away:   make([]time.Duration, len(cfg.Layout.Sites)),
 		rescue: map[store.TxnID]*rescue{}, past: past{of: map[store.TxnID]store.Decided{}},
-		degree: mode.degree, chains: map[protocol.ID]*chain{}, tuning: newTuning(cfg.Layout, cfg.ID)}
+		degree: mode.degree, tuning: newTuning(cfg.Layout, cfg.ID)}
 	c.places, _ = cfg.Layout.Places()
 	c.calls = kit.NewGroupCalls(cfg, p.Site, c.message)
 	return c, nil

@@ -82,8 +82,8 @@ func TestTuneTogether(t *testing.T) {
 	w := newTunedWorld(t)
 	first := w.run(20 * time.Second)
 	w.chooses()
-	if _, last := w.up()[0].tuned(); first < 4 || len(last) == 0 || last[0].Committed < windowTxns {
-		t.Errorf("in window %d; those that are over: %v", first, last)
+	if s := w.up()[0].tuning.status(); first < 4 || s.Windows == 0 || s.Last[0].Committed < windowTxns {
+		t.Errorf("in window %d; those that are over: %+v", first, s)
 	}
 	site := w.SiteNodes(0)
 	for _, id := range site {
