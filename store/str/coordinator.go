@@ -53,6 +53,9 @@ func newCoordinator(cfg store.Config, mode variant) (*coordinator, error) {
 	if err != nil {
 		return nil, err
 	}
+	if mode, err = mode.at(cfg.Speculate); err != nil {
+		return nil, err
+	}
 	c := &coordinator{cfg: cfg, place: p, mode: mode, format: wirefmt.NewFormat("str", 1, commandKinds()...),
 		txns: map[store.TxnID]*txn{}, table: newTable(), reads: map[uint64]*reading{},
 		away:   make([]time.Duration, len(cfg.Layout.Sites)),

@@ -72,8 +72,8 @@ func (c *coordinator) follow(t *txn, id store.TxnID) bool {
 		if x.local > t.at {
 			return false
 		}
-		c.depend(t, x)
 		t.chained(x)
+		c.depend(t, x)
 		c.saw(event{what: follows, t: t, on: x})
 		return true
 	case !x.commits || len(x.writes) > 0 || x.held && !x.waits:

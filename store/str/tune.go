@@ -59,6 +59,8 @@ const (
 	windowTrips = 6
 	longTrips   = 200
 	windowTxns  = 400
+	// leastTxns is how many transactions have to end in a window for it to say anything.
+	leastTxns = 30
 	// fewAborts is which part of transactions is aborted at most where nobody is in anybody's way.
 	fewAborts = 0.02
 	// shortTrips is how many round trips transactions take at most where they do not queue.
@@ -144,7 +146,11 @@ func (t *tuner) isEnough(w window) bool {
 
 // next takes a window of the degree in force, and says which is next.
 func (t *tuner) next(w window) degree {
-	if w.Committed+w.Aborted == 0 {
+	if t.isQuiet(w) {
+		if !t.settled() { // it begins when there is something to find out
+			t.degree = t.before
+			t.search()
+		}
 		return t.degree
 	}
 	m := w.measured()
@@ -170,6 +176,16 @@ func (t *tuner) next(w window) degree {
 		t.goOn()
 	}
 	return t.degree
+}
+
+// isQuiet reports whether a window says nothing, as next to nothing happens: not just less than at
+// another degree.
+func (t *tuner) isQuiet(w window) bool {
+	n := float64(w.Committed + w.Aborted)
+	for _, d := range t.best()[:min(1, len(t.best()))] {
+		n = max(n, t.of[d].mean()*w.Length.Seconds())
+	}
+	return n < leastTxns || w.Committed+w.Aborted == 0
 }
 
 // climb says which degree is tried next: one beside the best, a long step away or then a short one;
@@ -212,11 +228,13 @@ func (t *tuner) goOn() {
 	}
 	best := t.best()
 	if rounds := again(); t.round < len(rounds) && len(best) > 1 {
-		t.left = best[:min(rounds[t.round], len(best))]
-		if t.round == 0 && !slices.Contains(t.left, t.before) &&
-			(t.before < best[0] || t.of[t.before].mean() >= hopeless*t.of[best[0]].mean()) {
+		t.left = slices.Clone(best[:min(rounds[t.round], len(best))])
+		if t.round == 0 && !slices.Contains(t.left, t.before) {
 			t.left = append(t.left, t.before)
 		}
+		t.left = slices.DeleteFunc(t.left, func(d degree) bool {
+			return d > best[0] && t.of[d].mean() < hopeless*t.of[best[0]].mean()
+		})
 		t.round++
 		t.degree = t.left[0]
 		return

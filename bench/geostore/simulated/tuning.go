@@ -46,7 +46,11 @@ func staticDegrees() []string { return []string{"off", "reads", "1", "4", "8"} }
 // degreeSystem is STR at a degree. Its users never wait: it is the store that says how long their
 // chains are.
 func degreeSystem(degree string) nineSystem {
-	return nineSystem{"str-external", "internal-" + degree, longestChain + 1}
+	s := nineSystem{"str-external", "internal", longestChain + 1}
+	if degree != tunedDegree {
+		s.variant += "-" + degree
+	}
+	return s
 }
 
 // A fraction makes a load smaller that is the same otherwise: it has so many times fewer users and
@@ -258,8 +262,8 @@ func besideBest(rows []table.Row) {
 		}
 		best, base := 0.0, 0.0
 		for _, r := range rows {
-			if r.Value("sl") == tunedDegree || r.Value("clients") != row.Value("clients") || r.Value("cpu") != row.Value("cpu") ||
-				r.Value("contention") != row.Value("contention") {
+			same := func(column string) bool { return r.Value(column) == row.Value(column) }
+			if r.Value("sl") == tunedDegree || !same("clients") || !same("cpu") || !same("contention") {
 				continue
 			}
 			n, _ := r.Number("commits_per_s")
