@@ -41,6 +41,10 @@ type Config struct {
 	// (Protocol.Orders).
 	ByArrival bool
 
+	// Speculate is how far transactions build on what is not final: one of Protocol.Degrees, "" for
+	// the first of them.
+	Speculate string
+
 	// Retired has a server vote for nothing new from its start on: see Retire.
 	Retired bool
 

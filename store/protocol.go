@@ -62,6 +62,9 @@ type Protocol struct {
 	// Speculates says that transactions can be answered when they are committed locally
 	// (Submit.Speculate).
 	Speculates bool
+	// Degrees are how far transactions may build on what is not final, by Config.Speculate, the first
+	// one if that says nothing; nil: there is no choice.
+	Degrees []string
 	// CoordinatorStatus says that a coordinator answers its application's StatusQuery.
 	CoordinatorStatus bool
 	// Stale says that clients take a Declare with MaxAge: a site near them answers alone, as of a

@@ -32,6 +32,26 @@ type (
 		Blocked       int
 		OldestBlocked TxnID
 		BlockedFor    time.Duration
+		// Degree is how far transactions build on what is not final: "off", "reads", or how many of a
+		// client's chain are committed locally at most.
+		Degree string
+		// Tuning is how the cluster chooses the degree; nil: the coordinator is not the one that does.
+		Tuning *TuningStatus
+	}
+
+	// TuningStatus is how a degree is chosen, by the one coordinator that does.
+	TuningStatus struct {
+		Settled bool   // it has found one, and looks for no other
+		Windows uint64 // that are over; Last are the latest of them, the latest last
+		Last    []TuningWindow
+	}
+
+	// TuningWindow is what has become of transactions in a time in which the degree was the same.
+	TuningWindow struct {
+		Degree             string
+		Length             time.Duration
+		Committed, Aborted uint64        // finally
+		Latency            time.Duration // from begin to final commit: the 99th percentile
 	}
 
 	// SnapshotStatus is what a server goes by that serves snapshots to coordinators.

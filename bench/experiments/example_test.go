@@ -54,6 +54,7 @@ func ExampleAll() {
 	// carousel-throughput [virtual real]
 	// carousel-failover [virtual]
 	// str-synthetic [virtual]
+	// str-tuning [virtual]
 	// str-clocks [virtual]
 	// str-tpcc [virtual]
 	// str-rubis [virtual]

@@ -39,7 +39,14 @@ func speculationToWire(st *store.SpeculationStatus) *pb.SpeculationStatus {
 	}
 	out := &pb.SpeculationStatus{Locals: st.Locals, Misspeculated: st.Misspeculated, Finals: st.Finals,
 		Builders: st.Builders, ChainSum: st.ChainSum, Longest: uint64(st.Longest), Unfinal: uint64(st.Unfinal),
-		Blocked: uint64(st.Blocked), BlockedNs: uint64(max(st.BlockedFor, 0))}
+		Blocked: uint64(st.Blocked), BlockedNs: uint64(max(st.BlockedFor, 0)), Degree: st.Degree}
+	if t := st.Tuning; t != nil {
+		out.Tuning = &pb.SpeculationStatus_Tuning{Settled: t.Settled, Windows: t.Windows}
+		for _, w := range t.Last {
+			out.Tuning.Last = append(out.Tuning.Last, &pb.SpeculationStatus_Window{Degree: w.Degree,
+				LengthNs: uint64(w.Length), Committed: w.Committed, Aborted: w.Aborted, LatencyNs: uint64(w.Latency)})
+		}
+	}
 	for i, n := range st.Aborted {
 		out.Aborted = append(out.Aborted, &pb.SpeculationStatus_Aborted{Cause: store.AbortCause(i).String(), Transactions: n})
 	}

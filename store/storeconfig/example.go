@@ -47,6 +47,10 @@ const storeExample = `// A store's file, store.json: the same for all of its mac
   // Carousel's servers handle requests to prepare in the order in which they should have arrived everywhere, with "order": "arrival", so
   // that they agree more often on which of two came first. Clocks should be within a few milliseconds. It may be changed: restart the
   // machines, one after the other. Left out: as they come.
+  // How far transactions of str, in its mode internal, build on what is not final: not at all, with "off"; they read it, with "reads"; and
+  // with "1" to "8" clients go on at local commits, in chains of that length. With "tuned" the store finds out at what most are committed.
+  // Machines that are told otherwise work together. Left out: tuned.
+  //   "speculate": "tuned",
   // The round-trip time between the sites that are farthest from each other, 1ms to 1m: timeouts follow from it. Left out: 250ms.
   "round_trip": "250ms",
   // How long decided transactions are remembered for clients that ask. Left out: 1m.

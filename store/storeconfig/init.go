@@ -35,6 +35,7 @@ type InitOptions struct {
 	Protocol  string // empty: the first of package catalog's
 	Mode      string // empty: the protocol's first
 	Order     string // as in Store
+	Speculate string // likewise
 	Shards    int
 	Sites     []Site     // numbers and names of machines that are missing are made up
 	Placement [][]string // as in Store
@@ -125,7 +126,8 @@ func Place(sites []Site, n int, host string, first int) error {
 func Init(o InitOptions) (*ClientConfig, error) {
 	fail := func(err error) (*ClientConfig, error) { return nil, fmt.Errorf("init %s: %w", o.Dir, err) }
 	s := &Store{Cluster: o.Cluster, ID: strings.ToLower(rand.Text()), Protocol: o.Protocol, Mode: o.Mode,
-		Order: o.Order, Epoch: 1, Shards: o.Shards, Sites: slices.Clone(o.Sites), RoundTrip: o.RoundTrip,
+		Order: o.Order, Speculate: o.Speculate, Epoch: 1, Shards: o.Shards, Sites: slices.Clone(o.Sites),
+		RoundTrip: o.RoundTrip,
 		Placement: o.Placement}
 	for i := range s.Sites {
 		s.Sites[i].Number = i + 1

@@ -41,7 +41,10 @@ type Store struct {
 	Mode string `json:"mode,omitempty"`
 	// Order is in which order servers handle requests: ByArrival, for protocols that can, or empty: as
 	// they come. Machines that disagree work together.
-	Order     string `json:"order,omitempty"`
+	Order string `json:"order,omitempty"`
+	// Speculate is how far transactions build on what is not final, of protocols that let them: one of
+	// their degrees, empty for the first of them. Machines that disagree work together.
+	Speculate string `json:"speculate,omitempty"`
 	RoundTrip string `json:"round_trip,omitempty"`
 	Retain    string `json:"retain,omitempty"`
 	MaxAhead  string `json:"max_ahead,omitempty"`
@@ -150,6 +153,18 @@ func CheckOrder(p store.Protocol, order string) error {
 	return nil
 }
 
+// CheckSpeculate returns an error that says why a protocol's transactions cannot build on what is
+// not final as far as that.
+func CheckSpeculate(p store.Protocol, degree string) error {
+	switch {
+	case degree == "" || slices.Contains(p.Degrees, degree):
+		return nil
+	case p.Degrees == nil:
+		return fmt.Errorf("transactions of %s build on nothing that is not final", p.Title())
+	}
+	return fmt.Errorf("unknown degree %q (want %s)", degree, strings.Join(p.Degrees, ", "))
+}
+
 // RoundTripTime returns round_trip, 0 for the default.
 func (s *Store) RoundTripTime() time.Duration { return s.times.roundTrip }
 
@@ -205,6 +220,9 @@ func (s *Store) check() error {
 	}
 	if err := CheckOrder(s.proto, s.Order); err != nil {
 		return configfile.Field("order", err)
+	}
+	if err := CheckSpeculate(s.proto, s.Speculate); err != nil {
+		return configfile.Field("speculate", err)
 	}
 	if err := s.checkTimes(); err != nil {
 		return err

@@ -25,7 +25,9 @@ type ClusterOptions struct {
 	Protocol string // one of package catalog's; empty: the first one
 	Mode     string // of the protocol; empty: the first one
 	Order    string // as in storeconfig.Store
-	Shards   int
+	// Speculate is likewise.
+	Speculate string
+	Shards    int
 	// Placement is as in storeconfig.Store.
 	Placement [][]string
 	// WAN is the network, and Sites those of its sites that have a copy of the store.
@@ -104,7 +106,7 @@ func OpenCluster(o ClusterOptions) (c *Cluster, err error) {
 			client: l.client.Addr().String()}
 	}
 	_, err = storeconfig.Init(storeconfig.InitOptions{Dir: o.Dir, Cluster: "dev", Protocol: o.Protocol, Mode: o.Mode,
-		Order: o.Order, Shards: o.Shards, Placement: o.Placement, Sites: sites,
+		Order: o.Order, Speculate: o.Speculate, Shards: o.Shards, Placement: o.Placement, Sites: sites,
 		RoundTrip: cluster.RoundTrip(o.WAN, o.Sites).String(),
 		Trip:      func(a, b int) time.Duration { return o.WAN.RTT(o.Sites[a], o.Sites[b]) }})
 	if err != nil {

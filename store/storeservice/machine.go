@@ -138,7 +138,7 @@ func (m *Machine) open(o *MachineOptions) error {
 		PeerListener: o.Peers, ClientListener: o.Client, PeerDial: o.Dial,
 		PeerTLS: tlsConfig, ClientTLS: clientTLS, Insecure: m.cfg.Insecure,
 		RoundTrip: m.cfg.Store.RoundTripTime(), Retain: m.cfg.Store.RetainTime(), MaxAhead: m.cfg.Store.MaxAheadTime(),
-		ByArrival: m.cfg.Store.Order == storeconfig.ByArrival,
+		ByArrival: m.cfg.Store.Order == storeconfig.ByArrival, Speculate: m.cfg.Store.Speculate,
 		MaxOffset: m.cfg.Store.MaxOffsetTime(), MaxTxns: m.cfg.Store.MaxTxns,
 		Retired: m.changes.disk.Retired, Change: change, Await: await,
 		Logger: m.log, Observe: m.figures.begin, Committed: func(took time.Duration) {

@@ -27,8 +27,47 @@ type SpeculationStatus struct {
 	Blocked              uint64  `json:"blocked"`
 	OldestBlocked        string  `json:"oldest_blocked,omitempty"`
 	OldestBlockedSeconds float64 `json:"oldest_blocked_seconds"`
+	// Degree is how far transactions build on what is not final: off, reads, or how many of a chain
+	// are committed locally at most. Tuning is how it is chosen, at the machine that does.
+	Degree string        `json:"degree"`
+	Tuning *TuningStatus `json:"tuning,omitempty"`
 
 	chainSum uint64
+}
+
+// TuningStatus is how far a store's search for the best degree is.
+type TuningStatus struct {
+	Settled bool           `json:"settled"` // it has found one
+	Windows uint64         `json:"windows"` // that are over
+	Last    []TuningWindow `json:"last"`    // the latest of them, the latest last
+}
+
+// TuningWindow is what has become of transactions while the degree was the same.
+type TuningWindow struct {
+	Degree           string  `json:"degree"`
+	Seconds          float64 `json:"seconds"`
+	CommitsPerSecond float64 `json:"commits_per_second"`
+	AbortPercent     float64 `json:"abort_percent"`
+	P99MS            float64 `json:"p99_ms"` // from begin to final commit
+}
+
+func describeTuning(p *pb.SpeculationStatus_Tuning) *TuningStatus {
+	if p == nil {
+		return nil
+	}
+	out := &TuningStatus{Settled: p.GetSettled(), Windows: p.GetWindows(), Last: []TuningWindow{}}
+	for _, w := range p.GetLast() {
+		d := TuningWindow{Degree: w.GetDegree(), Seconds: time.Duration(w.GetLengthNs()).Seconds(),
+			P99MS: float64(w.GetLatencyNs()) / 1e6}
+		if d.Seconds > 0 {
+			d.CommitsPerSecond = float64(w.GetCommitted()) / d.Seconds
+		}
+		if all := w.GetCommitted() + w.GetAborted(); all > 0 {
+			d.AbortPercent = 100 * float64(w.GetAborted()) / float64(all)
+		}
+		out.Last = append(out.Last, d)
+	}
+	return out
 }
 
 // CauseCount is how many transactions were aborted for a cause.
@@ -50,7 +89,8 @@ func describeSpeculation(p *pb.SpeculationStatus) *SpeculationStatus {
 	}
 	out := &SpeculationStatus{LocalCommits: p.GetLocals(), Misspeculated: p.GetMisspeculated(),
 		FinalCommits: p.GetFinals(), Builders: p.GetBuilders(), LongestChain: p.GetLongest(), Unfinal: p.GetUnfinal(),
-		Blocked: p.GetBlocked(), OldestBlockedSeconds: time.Duration(p.GetBlockedNs()).Seconds(), chainSum: p.GetChainSum()}
+		Blocked: p.GetBlocked(), OldestBlockedSeconds: time.Duration(p.GetBlockedNs()).Seconds(), chainSum: p.GetChainSum(),
+		Degree: p.GetDegree(), Tuning: describeTuning(p.GetTuning())}
 	for _, c := range p.GetAborted() {
 		out.Aborted = append(out.Aborted, CauseCount{c.GetCause(), c.GetTransactions()})
 	}

@@ -73,7 +73,7 @@ func TestAheadNotices(t *testing.T) {
 			sc.Sites, sc.Shards, sc.Replicas = 5, 5, 3
 		}
 		sc.Replaces, sc.Moves, sc.Ahead = seed%5 == 4, seed%5 == 1, true
-		_, err := storetest.PlayOnce(subject(modes()[0]), sc)
+		_, err := storetest.PlayOnce(subject(untuned()), sc)
 		return err
 	})
 }

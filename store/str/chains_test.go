@@ -11,13 +11,17 @@ import (
 	"github.com/foresay/foresay/store/storetest"
 )
 
-// commitsAhead has client 300 commit a transaction, and server 11 certify it.
-func (c *soloCoordinator) commitsAhead(at uint64, key store.Key) []store.Message {
+// commitsAhead has client 300 commit a transaction that follows others, and server 11 certify it.
+func (c *soloCoordinator) commitsAhead(at uint64, key store.Key, after ...uint64) []store.Message {
 	c.txns[txnID(at)].client = 300
-	txn := store.Txn{ID: txnID(at), Writes: []store.Write{{Key: key}}}
-	c.Receive(c.env, 300, store.SpeculateRequest{CommitRequest: store.CommitRequest{Txn: txn}})
+	m := store.SpeculateRequest{CommitRequest: store.CommitRequest{Txn: store.Txn{ID: txnID(at),
+		Writes: []store.Write{{Key: key}}}}}
+	for _, x := range after {
+		m.After = append(m.After, txnID(x))
+	}
+	c.Receive(c.env, 300, m)
 	if len(only[certify](c.said())) == 1 {
-		c.Receive(c.env, 11, certified{Shard: 0, ID: txn.ID, Stamp: 1})
+		c.Receive(c.env, 11, certified{Shard: 0, ID: m.Txn.ID, Stamp: 1})
 	}
 	return c.said()
 }
@@ -30,12 +34,13 @@ func toldOf(said []store.Message) (out []uint64) {
 	return out
 }
 
-// TestTuneChains has a client know of as many local commits as the degree allows, and of the next
-// one when one of those is final or the degree is higher.
+// TestTuneChains has a client know of as many local commits of a chain as the degree allows, and of
+// the next one when one of those is final or the degree is higher. What is in no chain with these
+// does not count.
 func TestTuneChains(t *testing.T) {
 	c := newSoloCoordinator(t)
 	c.setDegree(c.env, 3)
-	for at := uint64(10); at < 60; at += 10 {
+	for at := uint64(10); at < 70; at += 10 {
 		c.begins(at, c.key(1, "x"))
 	}
 	expect := func(said []store.Message, want ...uint64) {
@@ -45,23 +50,27 @@ func TestTuneChains(t *testing.T) {
 		}
 	}
 	expect(c.commitsAhead(10, c.key(0, "a")), 10)
-	expect(c.commitsAhead(20, c.key(0, "b")), 20)
-	expect(c.commitsAhead(30, c.key(0, "c")))
-	expect(c.commitsAhead(40, c.key(0, "d")))
-	c.commit(c.env, c.txns[txnID(10)], 60)
+	expect(c.commitsAhead(20, c.key(0, "b"), 10), 20)
+	expect(c.commitsAhead(30, c.key(0, "c"), 20)) // after 10, too, as 20 is
+	expect(c.commitsAhead(40, c.key(0, "d"), 10, 20, 30))
+	expect(c.commitsAhead(60, c.key(0, "f")), 60)
+	c.commit(c.env, c.txns[txnID(10)], 11)
 	expect(c.said(), 30)
 	c.setDegree(c.env, degreeReads)
-	c.commit(c.env, c.txns[txnID(20)], 61)
+	c.commit(c.env, c.txns[txnID(20)], 21)
 	expect(c.said())
 	c.setDegree(c.env, 3)
 	expect(c.said(), 40)
-	expect(c.commitsAhead(50, c.key(0, "e")))
-	for _, at := range []uint64{30, 40, 50} {
-		c.abort(c.env, c.txns[txnID(at)], store.Lapsed)
+	expect(c.commitsAhead(50, c.key(0, "e"), 30, 40))
+	c.setDegree(c.env, 4)
+	expect(c.said(), 50)
+	last := c.txns[txnID(50)]
+	c.abort(c.env, c.txns[txnID(30)], store.Lapsed)
+	for _, at := range []uint64{50, 40, 30} {
 		c.adopt(c.env, c.txns[txnID(at)], 0, result{State: aborted})
 	}
-	if expect(c.said(), 50); len(c.chains) > 0 {
-		t.Errorf("chains of clients that have none: %v", c.chains)
+	if expect(c.said()); len(last.stands)+len(last.bears) > 0 {
+		t.Errorf("what has ended is in a chain: %+v", last.link)
 	}
 }
 
@@ -134,12 +143,16 @@ func degreePlants() []plant.Bug {
 		},
 		{
 			Name: "chains are as long as clients like", Test: "TestTuneChains",
-			Old: "t.ahead = of.ahead < c.degree.chain(); t.ahead {",
-			New: "t.ahead = of.ahead < c.degree.chain() || MUTANT; t.ahead {",
+			Old: "t.ahead = len(t.stands) < c.degree.chain()\n",
+			New: "t.ahead = len(t.stands) < c.degree.chain() || MUTANT\n",
 		},
 		{
 			Name: "what is final counts in its chain", Test: "TestTuneChains",
-			Old: "\t\tof.ahead--\n", New: "\t\tif !MUTANT {\n\t\t\tof.ahead--\n\t\t}\n",
+			Old: "\t\tdelete(x.stands, t.id)\n", New: "\t\tif !MUTANT {\n\t\t\tdelete(x.stands, t.id)\n\t\t}\n",
+		},
+		{
+			Name: "only what a client follows directly counts in its chain", Test: "TestTuneChains",
+			Old: "\tmaps.Copy(t.stands, x.stands)\n", New: "\tif !MUTANT {\n\t\tmaps.Copy(t.stands, x.stands)\n\t}\n",
 		},
 	}
 }

@@ -42,7 +42,6 @@ type coordinator struct {
 	tally   tally
 	begun   clock.Stamp // the latest snapshot that it has given
 	degree  degree      // how far transactions build on what is not final
-	chains  map[protocol.ID]*chain
 	tuning  tuning
 }
 
@@ -60,13 +59,16 @@ func newCoordinator(cfg store.Config, mode variant) (*coordinator, error) {
 	if err != nil {
 		return nil, err
 	}
+	if mode, err = mode.at(cfg.Speculate); err != nil {
+		return nil, err
+	}
 	c := &coordinator{cfg: cfg, place: p, mode: mode, format: wirefmt.NewFormat("str", 1, commandKinds()...),
 		txns: map[store.TxnID]*txn{}, table: newTable(), reads: map[uint64]*reading{},
 		away:    make([]time.Duration, len(cfg.Layout.Sites)),
 		unheard: make([]time.Duration, len(cfg.Layout.Sites)), silent: make([]bool, len(cfg.Layout.Sites)),
 		mute:   map[protocol.ID]bool{},
 		rescue: map[store.TxnID]*rescue{}, past: past{of: map[store.TxnID]store.Decided{}},
-		degree: mode.degree, chains: map[protocol.ID]*chain{}, tuning: newTuning(cfg.Layout, cfg.ID)}
+		degree: mode.degree, tuning: newTuning(cfg.Layout, cfg.ID)}
 	c.places, _ = cfg.Layout.Places()
 	c.calls = kit.NewGroupCalls(cfg, p.Site, c.message)
 	return c, nil

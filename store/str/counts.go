@@ -108,6 +108,7 @@ func (c *coordinator) onStatus(env *protocol.Env[store.Message], m store.StatusQ
 			}
 		}
 	}
+	out.Degree, out.Tuning = c.degree.String(), c.tuning.status()
 	env.Send(protocol.App, out)
 }
 

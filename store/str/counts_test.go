@@ -39,7 +39,7 @@ func TestChainsAreCounted(t *testing.T) {
 	expectValues(t, c.reads(30, d), "20")
 	c.commits(30, 31, e)
 	want := store.SpeculationStatus{Ref: 7, Locals: 4, Builders: 3, Chains: [store.ChainCounts]uint64{1, 1, 1, 1},
-		ChainSum: 6, Longest: 3, Unfinal: 4}
+		ChainSum: 6, Longest: 3, Unfinal: 4, Degree: "8"}
 	if diff := cmp.Diff(want, c.status(t)); diff != "" {
 		t.Errorf("four are committed locally (-want +got):\n%s", diff)
 	}

@@ -2,7 +2,9 @@ package str
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/foresay/foresay/history"
 	"github.com/foresay/foresay/protocol"
@@ -19,7 +21,8 @@ type variant struct {
 	early bool
 	// degree is how far transactions build on what is not final, of what these two allow.
 	degree degree
-	// tunes says that coordinators choose another one, if that is better.
+	// tunes says that coordinators choose another one, if that is better: unless Config.Speculate says
+	// which it is.
 	tunes bool
 	// physical says that commits are above the clocks of all replicas, and reads wait until a
 	// replica's clock has reached their snapshot, as in ClockSI [STR §6.1]. Else they are above the
@@ -40,10 +43,36 @@ func (v variant) remembers() uint64 {
 
 func (v variant) page() int { return cmp.Or(v.pageBytes, pageBytes) }
 
+// degrees are what Config.Speculate may be; nil: there is no choice.
+func (v variant) degrees() []string {
+	if !v.tunes {
+		return nil
+	}
+	all := []string{"tuned"}
+	for d := range degreeMost + 1 {
+		all = append(all, d.String())
+	}
+	return all
+}
+
+// at returns the variant with a degree that is none of the coordinators' choice, if there is one:
+// "" is the first of degrees.
+func (v variant) at(speculate string) (variant, error) {
+	i := slices.Index(v.degrees(), speculate)
+	switch {
+	case speculate == "" || i == 0:
+		return v, nil
+	case i < 0:
+		return v, fmt.Errorf("str: Config.Speculate is %q (want %s)", speculate, strings.Join(v.degrees(), ", "))
+	}
+	v.degree, v.tunes = degree(i-1), false
+	return v, nil
+}
+
 // The protocol's modes.
 func modes() []variant {
 	return []variant{
-		{name: "internal", speculates: true, early: true, degree: degreeMost},
+		{name: "internal", speculates: true, early: true, degree: degreeMost, tunes: true},
 		{name: "clocksi-rep", physical: true},
 	}
 }
@@ -55,7 +84,6 @@ func settings() []variant {
 		{name: "precise"},
 		{name: "physical-reads", speculates: true, physical: true, degree: degreeMost},
 		{name: "planet", early: true, physical: true}, // [STR §8]
-		{name: "internal-tuned", speculates: true, early: true, degree: degreeMost, tunes: true},
 	}
 	for d := range degreeMost + 1 { // internal-off, internal-reads, internal-1 and so on
 		all = append(all, variant{name: "internal-" + d.String(), speculates: true, early: true, degree: d})
@@ -86,8 +114,8 @@ func protocolOf(v variant) store.Protocol {
 		NewClient: kit.ClientOf(newClient),
 		Codec:     codec(), FixedSites: true, Partial: true, Leads: true, Stamped: true, Steps: true, Snapshots: true,
 		CoordinatorStatus: true,
-		Speculates:        v.early,
-		Modes:             names, Mode: v.name,
+		Speculates:        v.early, Degrees: v.degrees(),
+		Modes: names, Mode: v.name,
 	}
 	p.Variant = func(name string) store.Protocol {
 		for _, m := range slices.Concat(modes(), settings()) {

@@ -23,7 +23,7 @@ type speculation struct {
 	// waits says that it is held because the client may give up, which nobody else need know.
 	waits bool
 	since time.Duration // when the commit was asked for
-	ahead bool          // the client has word of the local commit, and it counts in the chain
+	link
 	// confirmed is where members have the entry which says that the client was right, and leading what
 	// the leader says.
 	confirmed map[protocol.ID]raft.Position
@@ -72,12 +72,14 @@ func (c *coordinator) follow(t *txn, id store.TxnID) bool {
 		if x.local > t.at {
 			return false
 		}
+		t.chained(x)
 		c.depend(t, x)
 		c.saw(event{what: follows, t: t, on: x})
 		return true
 	case !x.commits || len(x.writes) > 0 || x.held && !x.waits:
 		return false
 	}
+	t.chained(x)
 	for id, on := range x.on { //pure:ok sets are added to
 		c.depend(t, on)
 		c.saw(event{what: follows, t: t, on: on})

@@ -56,7 +56,7 @@ func TestConformance(t *testing.T) {
 // TestSettings plays a few seeds of each.
 func TestSettings(t *testing.T) {
 	for _, m := range settings() {
-		if m.degree > 1 && !m.tunes && !m.physical { // TestTuneChanges has all degrees
+		if m.degree > 1 && !m.physical { // TestTuneChanges has all degrees
 			continue
 		}
 		t.Run(m.name, func(t *testing.T) { storetest.Conformance(t, subject(m), 100) })

@@ -27,7 +27,14 @@ type tuning struct {
 
 	tuner   *tuner // of the one that chooses; nil: somebody else does
 	reports map[protocol.ID]report
-	last    []window // of the cluster, the latest last
+	last    []tuned // windows of the cluster, the latest last
+	over    uint64  // how many there were
+}
+
+// tuned is a window with the degree that it had.
+type tuned struct {
+	window
+	degree degree
 }
 
 // tuneTimer is when coordinators tell each other how it goes, and which degree is in force.
@@ -57,8 +64,18 @@ func newTuning(l store.Layout, self protocol.ID) tuning {
 	return t
 }
 
-// tuned returns the degree in force and, at the one that chooses, the latest windows.
-func (c *coordinator) tuned() (d degree, last []window) { return c.degree, c.tuning.last }
+// status tells how the degree is chosen; nil: somebody else does.
+func (t *tuning) status() *store.TuningStatus {
+	if t.tuner == nil {
+		return nil
+	}
+	out := &store.TuningStatus{Settled: t.tuner.settled(), Windows: t.over}
+	for _, w := range t.last {
+		out.Last = append(out.Last, store.TuningWindow{Degree: w.degree.String(), Length: w.Length, Committed: w.Committed,
+			Aborted: w.Aborted, Latency: w.Latency})
+	}
+	return out
+}
 
 // tune tells the one that chooses how it goes or, at that one, chooses, and tells all.
 func (c *coordinator) tune(env *protocol.Env[store.Message]) {
@@ -72,12 +89,13 @@ func (c *coordinator) tune(env *protocol.Env[store.Message]) {
 			}
 			return
 		}
-		t.tuner = newTuner(c.degree)
+		t.tuner = newTuner(c.degree, c.cfg.RoundTrip)
 		c.beginWindow(env, t.number+1, c.degree)
 	} else {
 		t.reports[c.cfg.ID] = mine
-		if w := t.merged(); w.Length > 0 && w.isEnough(c.cfg.RoundTrip) {
-			t.last = append(t.last[max(0, len(t.last)+1-lastWindows):], w)
+		if w := t.merged(); w.Length > 0 && t.tuner.isEnough(w) {
+			t.last = append(t.last[max(0, len(t.last)+1-lastWindows):], tuned{w, c.degree})
+			t.over++
 			c.beginWindow(env, t.number+1, t.tuner.next(w))
 		}
 	}

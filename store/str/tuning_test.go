@@ -1,11 +1,13 @@
 package str
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/foresay/foresay/internal/plant"
 	"github.com/foresay/foresay/sim"
+	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/storetest"
 )
 
@@ -17,9 +19,7 @@ type tunedWorld struct {
 
 func newTunedWorld(t *testing.T) tunedWorld {
 	t.Helper()
-	mode := modes()[0]
-	mode.tunes = true
-	s := subject(mode)
+	s := subject(modes()[0])
 	s.Watched = nil
 	w, err := storetest.New(s, storetest.Scenario{Seed: 1, Clients: 12, Keys: 200, Coordinators: 2, Ahead: true,
 		Certain: true, Pause: time.Millisecond, CheckEvery: 1000, Test: t.Name()})
@@ -82,8 +82,8 @@ func TestTuneTogether(t *testing.T) {
 	w := newTunedWorld(t)
 	first := w.run(20 * time.Second)
 	w.chooses()
-	if _, last := w.up()[0].tuned(); first < 4 || len(last) == 0 || last[0].Committed < windowTxns {
-		t.Errorf("in window %d; those that are over: %v", first, last)
+	if s := w.up()[0].tuning.status(); first < 4 || s.Windows == 0 || s.Last[0].Committed < windowTxns {
+		t.Errorf("in window %d; those that are over: %+v", first, s)
 	}
 	site := w.SiteNodes(0)
 	for _, id := range site {
@@ -108,7 +108,6 @@ func TestTuneTogether(t *testing.T) {
 // TestTuneSettings has a coordinator take newer settings only, and from coordinators only.
 func TestTuneSettings(t *testing.T) {
 	c := newSoloCoordinator(t)
-	c.mode.tunes = true
 	expect := func(number uint64, d degree) {
 		t.Helper()
 		if c.tuning.number != number || c.degree != d {
@@ -139,9 +138,43 @@ func TestTuneSettings(t *testing.T) {
 	}
 }
 
+// TestSpeculate has a coordinator speculate as far as its configuration says, and choose otherwise.
+func TestSpeculate(t *testing.T) {
+	l := newAlone(t).l
+	begin := func(speculate string, m variant) (*coordinator, error) {
+		return newCoordinator(store.Config{ID: 10, Layout: l, Speculate: speculate}, m)
+	}
+	for speculate, want := range map[string]struct {
+		d     degree
+		tunes bool
+	}{
+		"": {degreeMost, true}, "tuned": {degreeMost, true}, "off": {degreeOff, false}, "reads": {degreeReads, false},
+		"1": {2, false}, "8": {degreeMost, false},
+	} {
+		c, err := begin(speculate, modes()[0])
+		if err != nil || c.degree != want.d || c.mode.tunes != want.tunes {
+			t.Errorf("%q: %+v, error %v", speculate, c, err)
+		}
+	}
+	for speculate, m := range map[string]variant{"9": modes()[0], "0": modes()[0], "off": modes()[1]} {
+		if _, err := begin(speculate, m); err == nil || !strings.Contains(err.Error(), "Config.Speculate") {
+			t.Errorf("%q in mode %s: error %v", speculate, m.name, err)
+		}
+	}
+	for i, p := range []store.Protocol{Protocol(), Protocol().Variant("clocksi-rep")} {
+		if got := len(p.Degrees); got != []int{11, 0}[i] {
+			t.Errorf("%s has %d degrees", p.Title(), got)
+		}
+	}
+}
+
 // togetherPlants have coordinators not agree on a degree.
 func togetherPlants() []plant.Bug {
 	return []plant.Bug{
+		{
+			Name: "who is told how far to speculate chooses all the same", Test: "TestSpeculate",
+			Old: "v.degree, v.tunes = degree(i-1), false\n", New: "v.degree, v.tunes = degree(i-1), v.tunes && MUTANT\n",
+		},
 		{
 			Name: "an older setting overrules a newer one", Test: "TestTuneSettings",
 			Old: "\tif m.Number > t.number {\n", New: "\tif m.Number > t.number || MUTANT {\n",

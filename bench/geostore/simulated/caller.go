@@ -25,6 +25,8 @@ type population struct {
 	value func(was []byte) []byte
 	// ended is told of each transaction.
 	ended func(*caller, result)
+	// states are what coordinators say that were asked.
+	states map[protocol.ID]store.SpeculationStatus
 }
 
 // A result is what became of a transaction.
@@ -89,7 +91,8 @@ const replicas = 3
 
 // populate returns the nodes when they have settled.
 func populate(s setting) (*population, error) {
-	p := &population{byID: map[protocol.ID][]*caller{}, ended: func(*caller, result) {}}
+	p := &population{byID: map[protocol.ID][]*caller{}, ended: func(*caller, result) {},
+		states: map[protocol.ID]store.SpeculationStatus{}}
 	c := storesim.NodesConfig{System: s.system, Protocol: s.protocol, Placement: s.placement, Agents: s.agents,
 		Machines: s.machines,
 		Clients:  s.clients, RoundTrip: s.roundTrip, MaxOffset: s.maxOffset, Hear: p.receive,
@@ -128,6 +131,10 @@ const codecChance = 1e-3
 func (p *population) receive(from protocol.ID, msg store.Message) {
 	if m, refused := msg.(store.Refused); refused {
 		p.Fail("a server is refused: %s", m.Reason)
+		return
+	}
+	if m, is := msg.(store.SpeculationStatus); is {
+		p.states[from] = m
 		return
 	}
 	if n := refOf(msg) / callerRefs; n < uint64(len(p.byID[from])) {

@@ -14,6 +14,7 @@ func ExampleExperiments() {
 	// carousel-throughput
 	// carousel-failover
 	// str-synthetic
+	// str-tuning
 	// str-clocks
 	// str-tpcc
 	// str-rubis

@@ -32,6 +32,7 @@ func TestFigures(t *testing.T) {
 	}
 	draw(t, carouselFailover(), rows)
 	draw(t, strSynthetic(), sampleRows(contentions()))
+	draw(t, strTuning(), sampleRows(contentions()))
 	draw(t, strClocks(), sampleRows([]string{"clocks"}, table.Is("keys", 10), table.Is("commits_ratio_to_physical", 1.0)))
 	draw(t, strTPCC(), sampleRows(strMixes()))
 	draw(t, strRUBiS(), sampleRows([]string{"rubis"}))

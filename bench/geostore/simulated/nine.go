@@ -39,12 +39,12 @@ type nineSystem struct {
 	ahead int
 }
 
-// The systems of the paper.
+// The systems of the paper. STR's degree stays the same: see strTuning.
 func clockSIRep() nineSystem  { return nineSystem{"clocksi-rep", "clocksi-rep", 0} }
 func planet() nineSystem      { return nineSystem{"planet", "planet", 1} }
-func strInternal() nineSystem { return nineSystem{"str-internal", "internal", 0} }
+func strInternal() nineSystem { return nineSystem{"str-internal", "internal-8", 0} }
 func strExternal(ahead int) nineSystem {
-	return nineSystem{"str-external", "internal", ahead}
+	return nineSystem{"str-external", "internal-8", ahead}
 }
 
 // A nine is a store at the nine sites with its users. Each server is a machine with a coordinator,

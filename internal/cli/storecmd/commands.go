@@ -46,12 +46,17 @@ Three processes: foresay store init --dir DIR, then
 }
 
 // addProtocol adds the flags that say how the sites of a new store agree.
-func addProtocol(flags *pflag.FlagSet, to, mode, order *string) {
+func addProtocol(flags *pflag.FlagSet, to, mode, order, speculate *string) {
 	flags.StringVar(order, "order", "", "in which `order` servers handle requests to prepare: arrival, which is that in\n"+
 		"which they should have arrived everywhere; carousel has it (default: as they come)")
 	var modes []string
 	protocols := catalog.Stores()
 	for _, p := range protocols {
+		if len(p.Degrees) > 0 {
+			flags.StringVar(speculate, "speculate", "", "how far transactions of "+p.Name+" build on what is not final;\n"+
+				"`one` of "+strings.Join(p.Degrees, ", ")+" (default: the first one)")
+			command.SetChoices(flags.Lookup("speculate"), p.Degrees)
+		}
 		if len(p.Modes) > 0 {
 			modes = append(modes, p.Name+": "+strings.Join(p.Modes, ", "))
 		}
@@ -68,16 +73,19 @@ func addProtocol(flags *pflag.FlagSet, to, mode, order *string) {
 }
 
 // validProtocol returns an error that names the flag that is wrong, or nil.
-func validProtocol(name, mode, order string) error {
+func validProtocol(name, mode, order, speculate string) error {
 	p, err := catalog.Store(name)
 	if err != nil {
 		return fmt.Errorf("--protocol: %w", err)
 	}
-	if _, err := p.In(mode); err != nil {
+	if p, err = p.In(mode); err != nil {
 		return fmt.Errorf("--mode: %w", err)
 	}
 	if err := storeconfig.CheckOrder(p, order); err != nil {
 		return fmt.Errorf("--order: %w", err)
+	}
+	if err := storeconfig.CheckSpeculate(p, speculate); err != nil {
+		return fmt.Errorf("--speculate: %w", err)
 	}
 	return nil
 }

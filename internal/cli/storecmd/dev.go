@@ -23,6 +23,7 @@ type devFlags struct {
 	protocol string
 	mode     string
 	order    string
+	degree   string
 	shards   int
 	site     string
 	placement
@@ -45,7 +46,7 @@ until it is interrupted.`,
 		RunE: func(c *cobra.Command, _ []string) error { return p.runDev(c.Context(), f) },
 	}
 	flags := c.Flags()
-	addProtocol(flags, &f.protocol, &f.mode, &f.order)
+	addProtocol(flags, &f.protocol, &f.mode, &f.order, &f.degree)
 	flags.StringVar(&f.wan, "wan", "", "the network: "+command.Joined(command.Presets())+
 		", or a `file` (default: this machine's own, three sites)")
 	addShards(flags, &f.shards, "")
@@ -57,11 +58,12 @@ until it is interrupted.`,
 
 // options returns the store that the flags ask for, and the network's name.
 func (f *devFlags) options() (o storeservice.ClusterOptions, network string, err error) {
-	o = storeservice.ClusterOptions{Shards: f.shards, Protocol: f.protocol, Mode: f.mode, Order: f.order}
+	o = storeservice.ClusterOptions{Shards: f.shards, Protocol: f.protocol, Mode: f.mode, Order: f.order,
+		Speculate: f.degree}
 	if f.shards < 1 || f.shards > 64 {
 		return o, "", command.Usagef("store dev: --shards is %d; want 1 to 64", f.shards)
 	}
-	if err := validProtocol(f.protocol, f.mode, f.order); err != nil {
+	if err := validProtocol(f.protocol, f.mode, f.order, f.degree); err != nil {
 		return o, "", command.Usagef("store dev: %w", err)
 	}
 	switch d, err := wan.Preset(f.wan); {

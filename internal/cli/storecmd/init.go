@@ -60,7 +60,7 @@ this computer. Without --site there are three: a, b and c.
 		},
 	}
 	flags := c.Flags()
-	addProtocol(flags, &o.Protocol, &o.Mode, &o.Order)
+	addProtocol(flags, &o.Protocol, &o.Mode, &o.Order, &o.Speculate)
 	flags.StringVar(&o.Dir, "dir", "", "the `directory`")
 	flags.StringArrayVar(&sites, "site", nil, "a `site`, once for each")
 	addShards(flags, &o.Shards, "; it cannot be changed later")
@@ -116,7 +116,7 @@ func (p *placement) initSites(o *storeconfig.InitOptions, sites []string) (err e
 	if len(sites) == 0 {
 		sites = []string{"a", "b", "c"}
 	}
-	if err := validProtocol(o.Protocol, o.Mode, o.Order); err != nil {
+	if err := validProtocol(o.Protocol, o.Mode, o.Order, o.Speculate); err != nil {
 		return command.Usagef("store init: %w", err)
 	}
 	var names []string

@@ -33,8 +33,8 @@ func snapshotsColumn(s *storeservice.SnapshotStatus) string {
 // the protocol has such, and who is blocked.
 func writeSpeculation(w io.Writer, statuses []storeservice.Status) error {
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	header := "\ncoordinator at\tlocal commits\tmisspeculated\tbuilt on others\tchain mean, max\tnot final\tblocked\t" +
-		"aborts"
+	header := "\ncoordinator at\tdegree\tlocal commits\tmisspeculated\tbuilt on others\tchain mean, max\tnot final\t" +
+		"blocked\taborts"
 	for _, s := range statuses {
 		c := s.Speculation
 		if c == nil {
@@ -44,9 +44,40 @@ func writeSpeculation(w io.Writer, statuses []storeservice.Status) error {
 			fmt.Fprintln(t, header)
 			header = ""
 		}
-		fmt.Fprintf(t, "%s\t%d\t%s\t%d\t%.2f, %d\t%d\t%s\t%s\n", s.Machine, c.LocalCommits,
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%d\t%.2f, %d\t%d\t%s\t%s\n", s.Machine, c.Degree, c.LocalCommits,
 			share(c.Misspeculated, c.LocalCommits), c.Builders, c.MeanChain, c.LongestChain, c.Unfinal, blockedText(c),
 			abortsText(c.Aborted))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, s := range statuses {
+		if c := s.Speculation; c != nil && c.Tuning != nil {
+			if err := writeTuning(w, s.Machine, c.Tuning); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// shownWindows is how many of the latest windows are shown.
+const shownWindows = 5
+
+// writeTuning writes how the degree is chosen, at a machine.
+func writeTuning(w io.Writer, machine string, c *storeservice.TuningStatus) error {
+	state := "searching"
+	if c.Settled {
+		state = "settled"
+	}
+	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	fmt.Fprintf(t, "\nthe degree is chosen at %s: %s, %d windows so far\n", machine, state, c.Windows)
+	if len(c.Last) > 0 {
+		fmt.Fprintln(t, "degree\twindow\tcommits\taborted\tfinal, p99")
+	}
+	for _, x := range c.Last[max(0, len(c.Last)-shownWindows):] {
+		fmt.Fprintf(t, "%s\t%.1f s\t%.1f/s\t%.1f %%\t%.0f ms\n", x.Degree, x.Seconds, x.CommitsPerSecond, x.AbortPercent,
+			x.P99MS)
 	}
 	return t.Flush()
 }

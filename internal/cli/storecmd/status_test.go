@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/foresay/foresay/internal/cli/command"
 	"github.com/foresay/foresay/store/client"
+	"github.com/foresay/foresay/store/storeconfig"
 	"github.com/foresay/foresay/store/storeservice"
 )
 
@@ -164,21 +166,28 @@ func TestSpeculationIsShown(t *testing.T) {
 	var out bytes.Buffer
 	if err := writeStatus(&out, []storeservice.Status{
 		machine("a", &storeservice.SpeculationStatus{LocalCommits: 200, Misspeculated: 5, Builders: 40, MeanChain: 0.25,
-			LongestChain: 7, Unfinal: 3, Blocked: 2, OldestBlocked: "300/7", OldestBlockedSeconds: 1.25,
+			LongestChain: 7, Unfinal: 3, Blocked: 2, OldestBlocked: "300/7", OldestBlockedSeconds: 1.25, Degree: "4",
+			Tuning: &storeservice.TuningStatus{Settled: true, Windows: 12, Last: []storeservice.TuningWindow{
+				{Degree: "reads", Seconds: 1.5, CommitsPerSecond: 80, AbortPercent: 2.5, P99MS: 410},
+				{Degree: "4", Seconds: 2, CommitsPerSecond: 120.25, P99MS: 505}}},
 			Aborted: []storeservice.CauseCount{{Cause: "local certification"}, {Cause: "cascade", Transactions: 4},
 				{Cause: "gave way", Transactions: 1}}},
 			&storeservice.SnapshotStatus{Serves: true, Ceiling: &at, CeilingAheadSeconds: 0.4, Horizon: &at,
 				HorizonAgeSeconds: 60, Silent: []string{"b"}}),
-		machine("b", &storeservice.SpeculationStatus{}, &storeservice.SnapshotStatus{}),
+		machine("b", &storeservice.SpeculationStatus{Degree: "4"}, &storeservice.SnapshotStatus{}),
 		machine("c", &storeservice.SpeculationStatus{}, &storeservice.SnapshotStatus{Serves: true}),
 	}, "dir"); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
 		"  snapshots\n", "  up to +0.4 s, from -60 s, not at b\n", "  serves none\n", "  none was read\n",
-		"a               200            5 (2.5 %)      40               0.25, 7          3          2 (300/7 for 1.2 s)  " +
+		"a               4       200            5 (2.5 %)      40               0.25, 7          3          " +
+			"2 (300/7 for 1.2 s)  " +
 			"4 cascade, 1 gave way\n",
-		"b               0              0              0                0.00, 0          0          0                    -\n",
+		"b               4       0              0              0                0.00, 0          0          " +
+			"0                    -\n",
+		"\nthe degree is chosen at a: settled, 12 windows so far\n", "reads   1.5 s   80.0/s   2.5 %    410 ms\n",
+		"4       2.0 s   120.2/s  0.0 %    505 ms\n",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("it says\n%swant %q", &out, want)
@@ -213,6 +222,9 @@ func TestStatusOfSpeculation(t *testing.T) {
 		if s.Speculation == nil {
 			t.Fatalf("machine %s says nothing of speculation:\n%s", s.Machine, out)
 		}
+		if s.Speculation.Degree != "8" {
+			t.Errorf("machine %s speculates %q", s.Machine, s.Speculation.Degree)
+		}
 		local += s.Speculation.LocalCommits
 		for _, sh := range s.Shards {
 			if sh.Snapshots != nil && sh.Snapshots.Serves && sh.Snapshots.Ceiling != nil {
@@ -222,5 +234,29 @@ func TestStatusOfSpeculation(t *testing.T) {
 	}
 	if local != 3 || served < 3 {
 		t.Errorf("%d local commits, want 3, and %d servers that have served snapshots:\n%s", local, served, out)
+	}
+}
+
+// TestSpeculateIsAskedFor: a new store has the degree that is asked for, and none that is not one.
+func TestSpeculateIsAskedFor(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "made")
+	for args, want := range map[string]string{
+		"--protocol str --speculate 9":                      `--speculate: unknown degree "9" (want tuned, off, reads, 1,`,
+		"--protocol str --mode clocksi-rep --speculate off": "--speculate: transactions of str in mode clocksi-rep build on",
+		"--speculate off":                                   "--speculate: transactions of replicatedcommit build on nothing",
+	} {
+		for _, verb := range []string{"init --dir " + dir, "dev"} {
+			out, err := run(t, strings.Fields(verb+" "+args)...)
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s %s: error %v, output %s", verb, args, err, out)
+			}
+		}
+	}
+	if _, err := run(t, "init", "--dir", dir, "--protocol", "str", "--speculate", "reads"); err != nil {
+		t.Fatal(err)
+	}
+	s, err := storeconfig.ReadStore(filepath.Join(dir, storeconfig.StoreFile))
+	if err != nil || s.Speculate != "reads" {
+		t.Errorf("the file says %q, error %v", s.Speculate, err)
 	}
 }

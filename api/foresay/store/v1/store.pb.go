@@ -2334,6 +2334,10 @@ type SpeculationStatus struct {
 	Blocked       uint64   `protobuf:"varint,10,opt,name=blocked,proto3" json:"blocked,omitempty"`
 	OldestBlocked *Version `protobuf:"bytes,11,opt,name=oldest_blocked,json=oldestBlocked,proto3" json:"oldest_blocked,omitempty"`
 	BlockedNs     uint64   `protobuf:"varint,12,opt,name=blocked_ns,json=blockedNs,proto3" json:"blocked_ns,omitempty"`
+	// How far transactions build on what is not final: off, reads, or how many of a chain are
+	// committed locally at most. Absent: the coordinator is not the one that chooses it.
+	Degree        string                    `protobuf:"bytes,13,opt,name=degree,proto3" json:"degree,omitempty"`
+	Tuning        *SpeculationStatus_Tuning `protobuf:"bytes,14,opt,name=tuning,proto3" json:"tuning,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2450,6 +2454,20 @@ func (x *SpeculationStatus) GetBlockedNs() uint64 {
 		return x.BlockedNs
 	}
 	return 0
+}
+
+func (x *SpeculationStatus) GetDegree() string {
+	if x != nil {
+		return x.Degree
+	}
+	return ""
+}
+
+func (x *SpeculationStatus) GetTuning() *SpeculationStatus_Tuning {
+	if x != nil {
+		return x.Tuning
+	}
+	return nil
 }
 
 // PeerStatus is how a machine stands with another one.
@@ -3694,6 +3712,146 @@ func (x *Course_Word) GetAtNs() uint64 {
 	return 0
 }
 
+// Tuning is how the degree is chosen: whether one is found, in how many windows since this
+// coordinator began to choose, and the latest of these, the latest last.
+type SpeculationStatus_Tuning struct {
+	state         protoimpl.MessageState      `protogen:"open.v1"`
+	Settled       bool                        `protobuf:"varint,1,opt,name=settled,proto3" json:"settled,omitempty"`
+	Windows       uint64                      `protobuf:"varint,2,opt,name=windows,proto3" json:"windows,omitempty"`
+	Last          []*SpeculationStatus_Window `protobuf:"bytes,3,rep,name=last,proto3" json:"last,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SpeculationStatus_Tuning) Reset() {
+	*x = SpeculationStatus_Tuning{}
+	mi := &file_foresay_store_v1_store_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SpeculationStatus_Tuning) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SpeculationStatus_Tuning) ProtoMessage() {}
+
+func (x *SpeculationStatus_Tuning) ProtoReflect() protoreflect.Message {
+	mi := &file_foresay_store_v1_store_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SpeculationStatus_Tuning.ProtoReflect.Descriptor instead.
+func (*SpeculationStatus_Tuning) Descriptor() ([]byte, []int) {
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{27, 0}
+}
+
+func (x *SpeculationStatus_Tuning) GetSettled() bool {
+	if x != nil {
+		return x.Settled
+	}
+	return false
+}
+
+func (x *SpeculationStatus_Tuning) GetWindows() uint64 {
+	if x != nil {
+		return x.Windows
+	}
+	return 0
+}
+
+func (x *SpeculationStatus_Tuning) GetLast() []*SpeculationStatus_Window {
+	if x != nil {
+		return x.Last
+	}
+	return nil
+}
+
+// Window is what has become of transactions in a time in which the degree was the same; latency is
+// the 99th percentile, from begin to final commit.
+type SpeculationStatus_Window struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Degree        string                 `protobuf:"bytes,1,opt,name=degree,proto3" json:"degree,omitempty"`
+	LengthNs      uint64                 `protobuf:"varint,2,opt,name=length_ns,json=lengthNs,proto3" json:"length_ns,omitempty"`
+	Committed     uint64                 `protobuf:"varint,3,opt,name=committed,proto3" json:"committed,omitempty"`
+	Aborted       uint64                 `protobuf:"varint,4,opt,name=aborted,proto3" json:"aborted,omitempty"`
+	LatencyNs     uint64                 `protobuf:"varint,5,opt,name=latency_ns,json=latencyNs,proto3" json:"latency_ns,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SpeculationStatus_Window) Reset() {
+	*x = SpeculationStatus_Window{}
+	mi := &file_foresay_store_v1_store_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SpeculationStatus_Window) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SpeculationStatus_Window) ProtoMessage() {}
+
+func (x *SpeculationStatus_Window) ProtoReflect() protoreflect.Message {
+	mi := &file_foresay_store_v1_store_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SpeculationStatus_Window.ProtoReflect.Descriptor instead.
+func (*SpeculationStatus_Window) Descriptor() ([]byte, []int) {
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{27, 1}
+}
+
+func (x *SpeculationStatus_Window) GetDegree() string {
+	if x != nil {
+		return x.Degree
+	}
+	return ""
+}
+
+func (x *SpeculationStatus_Window) GetLengthNs() uint64 {
+	if x != nil {
+		return x.LengthNs
+	}
+	return 0
+}
+
+func (x *SpeculationStatus_Window) GetCommitted() uint64 {
+	if x != nil {
+		return x.Committed
+	}
+	return 0
+}
+
+func (x *SpeculationStatus_Window) GetAborted() uint64 {
+	if x != nil {
+		return x.Aborted
+	}
+	return 0
+}
+
+func (x *SpeculationStatus_Window) GetLatencyNs() uint64 {
+	if x != nil {
+		return x.LatencyNs
+	}
+	return 0
+}
+
 type SpeculationStatus_Aborted struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Cause         string                 `protobuf:"bytes,1,opt,name=cause,proto3" json:"cause,omitempty"`
@@ -3704,7 +3862,7 @@ type SpeculationStatus_Aborted struct {
 
 func (x *SpeculationStatus_Aborted) Reset() {
 	*x = SpeculationStatus_Aborted{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[42]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3716,7 +3874,7 @@ func (x *SpeculationStatus_Aborted) String() string {
 func (*SpeculationStatus_Aborted) ProtoMessage() {}
 
 func (x *SpeculationStatus_Aborted) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[42]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3729,7 +3887,7 @@ func (x *SpeculationStatus_Aborted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpeculationStatus_Aborted.ProtoReflect.Descriptor instead.
 func (*SpeculationStatus_Aborted) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{27, 0}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{27, 2}
 }
 
 func (x *SpeculationStatus_Aborted) GetCause() string {
@@ -3758,7 +3916,7 @@ type SpeculationStatus_Chains struct {
 
 func (x *SpeculationStatus_Chains) Reset() {
 	*x = SpeculationStatus_Chains{}
-	mi := &file_foresay_store_v1_store_proto_msgTypes[43]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3770,7 +3928,7 @@ func (x *SpeculationStatus_Chains) String() string {
 func (*SpeculationStatus_Chains) ProtoMessage() {}
 
 func (x *SpeculationStatus_Chains) ProtoReflect() protoreflect.Message {
-	mi := &file_foresay_store_v1_store_proto_msgTypes[43]
+	mi := &file_foresay_store_v1_store_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3783,7 +3941,7 @@ func (x *SpeculationStatus_Chains) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpeculationStatus_Chains.ProtoReflect.Descriptor instead.
 func (*SpeculationStatus_Chains) Descriptor() ([]byte, []int) {
-	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{27, 1}
+	return file_foresay_store_v1_store_proto_rawDescGZIP(), []int{27, 3}
 }
 
 func (x *SpeculationStatus_Chains) GetAtMost() uint64 {
@@ -3961,7 +4119,7 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\x05peers\x18\x06 \x03(\v2\x1c.foresay.store.v1.PeerStatusR\x05peers\x12\x16\n" +
 	"\x06awaits\x18\a \x01(\tR\x06awaits\x12\x12\n" +
 	"\x04time\x18\b \x01(\x04R\x04time\x12E\n" +
-	"\vspeculation\x18\t \x01(\v2#.foresay.store.v1.SpeculationStatusR\vspeculation\"\xf9\x04\n" +
+	"\vspeculation\x18\t \x01(\v2#.foresay.store.v1.SpeculationStatusR\vspeculation\"\xea\a\n" +
 	"\x11SpeculationStatus\x12\x16\n" +
 	"\x06locals\x18\x01 \x01(\x04R\x06locals\x12$\n" +
 	"\rmisspeculated\x18\x02 \x01(\x04R\rmisspeculated\x12\x16\n" +
@@ -3976,7 +4134,20 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	" \x01(\x04R\ablocked\x12@\n" +
 	"\x0eoldest_blocked\x18\v \x01(\v2\x19.foresay.store.v1.VersionR\roldestBlocked\x12\x1d\n" +
 	"\n" +
-	"blocked_ns\x18\f \x01(\x04R\tblockedNs\x1aC\n" +
+	"blocked_ns\x18\f \x01(\x04R\tblockedNs\x12\x16\n" +
+	"\x06degree\x18\r \x01(\tR\x06degree\x12B\n" +
+	"\x06tuning\x18\x0e \x01(\v2*.foresay.store.v1.SpeculationStatus.TuningR\x06tuning\x1a|\n" +
+	"\x06Tuning\x12\x18\n" +
+	"\asettled\x18\x01 \x01(\bR\asettled\x12\x18\n" +
+	"\awindows\x18\x02 \x01(\x04R\awindows\x12>\n" +
+	"\x04last\x18\x03 \x03(\v2*.foresay.store.v1.SpeculationStatus.WindowR\x04last\x1a\x94\x01\n" +
+	"\x06Window\x12\x16\n" +
+	"\x06degree\x18\x01 \x01(\tR\x06degree\x12\x1b\n" +
+	"\tlength_ns\x18\x02 \x01(\x04R\blengthNs\x12\x1c\n" +
+	"\tcommitted\x18\x03 \x01(\x04R\tcommitted\x12\x18\n" +
+	"\aaborted\x18\x04 \x01(\x04R\aaborted\x12\x1d\n" +
+	"\n" +
+	"latency_ns\x18\x05 \x01(\x04R\tlatencyNs\x1aC\n" +
 	"\aAborted\x12\x14\n" +
 	"\x05cause\x18\x01 \x01(\tR\x05cause\x12\"\n" +
 	"\ftransactions\x18\x02 \x01(\x04R\ftransactions\x1aV\n" +
@@ -4124,7 +4295,7 @@ func file_foresay_store_v1_store_proto_rawDescGZIP() []byte {
 }
 
 var file_foresay_store_v1_store_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_foresay_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
+var file_foresay_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
 var file_foresay_store_v1_store_proto_goTypes = []any{
 	(Reason)(0),                       // 0: foresay.store.v1.Reason
 	(Decision_Verdict)(0),             // 1: foresay.store.v1.Decision.Verdict
@@ -4171,8 +4342,10 @@ var file_foresay_store_v1_store_proto_goTypes = []any{
 	(*ChangeResponse)(nil),            // 42: foresay.store.v1.ChangeResponse
 	(*Course_Built)(nil),              // 43: foresay.store.v1.Course.Built
 	(*Course_Word)(nil),               // 44: foresay.store.v1.Course.Word
-	(*SpeculationStatus_Aborted)(nil), // 45: foresay.store.v1.SpeculationStatus.Aborted
-	(*SpeculationStatus_Chains)(nil),  // 46: foresay.store.v1.SpeculationStatus.Chains
+	(*SpeculationStatus_Tuning)(nil),  // 45: foresay.store.v1.SpeculationStatus.Tuning
+	(*SpeculationStatus_Window)(nil),  // 46: foresay.store.v1.SpeculationStatus.Window
+	(*SpeculationStatus_Aborted)(nil), // 47: foresay.store.v1.SpeculationStatus.Aborted
+	(*SpeculationStatus_Chains)(nil),  // 48: foresay.store.v1.SpeculationStatus.Chains
 }
 var file_foresay_store_v1_store_proto_depIdxs = []int32{
 	4,  // 0: foresay.store.v1.ReadRequest.priority:type_name -> foresay.store.v1.Priority
@@ -4216,46 +4389,48 @@ var file_foresay_store_v1_store_proto_depIdxs = []int32{
 	32, // 38: foresay.store.v1.StatusResponse.shards:type_name -> foresay.store.v1.ShardStatus
 	31, // 39: foresay.store.v1.StatusResponse.peers:type_name -> foresay.store.v1.PeerStatus
 	30, // 40: foresay.store.v1.StatusResponse.speculation:type_name -> foresay.store.v1.SpeculationStatus
-	45, // 41: foresay.store.v1.SpeculationStatus.aborted:type_name -> foresay.store.v1.SpeculationStatus.Aborted
-	46, // 42: foresay.store.v1.SpeculationStatus.chains:type_name -> foresay.store.v1.SpeculationStatus.Chains
+	47, // 41: foresay.store.v1.SpeculationStatus.aborted:type_name -> foresay.store.v1.SpeculationStatus.Aborted
+	48, // 42: foresay.store.v1.SpeculationStatus.chains:type_name -> foresay.store.v1.SpeculationStatus.Chains
 	3,  // 43: foresay.store.v1.SpeculationStatus.oldest_blocked:type_name -> foresay.store.v1.Version
-	3,  // 44: foresay.store.v1.ShardStatus.oldest_undecided:type_name -> foresay.store.v1.Version
-	3,  // 45: foresay.store.v1.ShardStatus.blocked_transactions:type_name -> foresay.store.v1.Version
-	36, // 46: foresay.store.v1.ShardStatus.clock:type_name -> foresay.store.v1.ClockStatus
-	34, // 47: foresay.store.v1.ShardStatus.move:type_name -> foresay.store.v1.MoveStatus
-	35, // 48: foresay.store.v1.ShardStatus.order:type_name -> foresay.store.v1.OrderStatus
-	33, // 49: foresay.store.v1.ShardStatus.snapshots:type_name -> foresay.store.v1.SnapshotStatus
-	0,  // 50: foresay.store.v1.PageResponse.reason:type_name -> foresay.store.v1.Reason
-	39, // 51: foresay.store.v1.PageResponse.items:type_name -> foresay.store.v1.Item
-	3,  // 52: foresay.store.v1.Item.version:type_name -> foresay.store.v1.Version
-	2,  // 53: foresay.store.v1.ChangeRequest.step:type_name -> foresay.store.v1.ChangeRequest.Step
-	40, // 54: foresay.store.v1.ChangeRequest.ballot:type_name -> foresay.store.v1.Ballot
-	40, // 55: foresay.store.v1.ChangeResponse.promised:type_name -> foresay.store.v1.Ballot
-	40, // 56: foresay.store.v1.ChangeResponse.accepted:type_name -> foresay.store.v1.Ballot
-	3,  // 57: foresay.store.v1.Course.Built.by:type_name -> foresay.store.v1.Version
-	5,  // 58: foresay.store.v1.Store.Read:input_type -> foresay.store.v1.ReadRequest
-	9,  // 59: foresay.store.v1.Store.Commit:input_type -> foresay.store.v1.CommitRequest
-	12, // 60: foresay.store.v1.Store.Declare:input_type -> foresay.store.v1.DeclareRequest
-	15, // 61: foresay.store.v1.Store.Abandon:input_type -> foresay.store.v1.AbandonRequest
-	17, // 62: foresay.store.v1.Store.Calls:input_type -> foresay.store.v1.CallBatch
-	28, // 63: foresay.store.v1.Store.Status:input_type -> foresay.store.v1.StatusRequest
-	37, // 64: foresay.store.v1.Store.Page:input_type -> foresay.store.v1.PageRequest
-	26, // 65: foresay.store.v1.Store.HandOver:input_type -> foresay.store.v1.HandOverRequest
-	41, // 66: foresay.store.v1.Store.Change:input_type -> foresay.store.v1.ChangeRequest
-	6,  // 67: foresay.store.v1.Store.Read:output_type -> foresay.store.v1.ReadResponse
-	10, // 68: foresay.store.v1.Store.Commit:output_type -> foresay.store.v1.CommitResponse
-	13, // 69: foresay.store.v1.Store.Declare:output_type -> foresay.store.v1.DeclareResponse
-	16, // 70: foresay.store.v1.Store.Abandon:output_type -> foresay.store.v1.AbandonResponse
-	19, // 71: foresay.store.v1.Store.Calls:output_type -> foresay.store.v1.AnswerBatch
-	29, // 72: foresay.store.v1.Store.Status:output_type -> foresay.store.v1.StatusResponse
-	38, // 73: foresay.store.v1.Store.Page:output_type -> foresay.store.v1.PageResponse
-	27, // 74: foresay.store.v1.Store.HandOver:output_type -> foresay.store.v1.HandOverResponse
-	42, // 75: foresay.store.v1.Store.Change:output_type -> foresay.store.v1.ChangeResponse
-	67, // [67:76] is the sub-list for method output_type
-	58, // [58:67] is the sub-list for method input_type
-	58, // [58:58] is the sub-list for extension type_name
-	58, // [58:58] is the sub-list for extension extendee
-	0,  // [0:58] is the sub-list for field type_name
+	45, // 44: foresay.store.v1.SpeculationStatus.tuning:type_name -> foresay.store.v1.SpeculationStatus.Tuning
+	3,  // 45: foresay.store.v1.ShardStatus.oldest_undecided:type_name -> foresay.store.v1.Version
+	3,  // 46: foresay.store.v1.ShardStatus.blocked_transactions:type_name -> foresay.store.v1.Version
+	36, // 47: foresay.store.v1.ShardStatus.clock:type_name -> foresay.store.v1.ClockStatus
+	34, // 48: foresay.store.v1.ShardStatus.move:type_name -> foresay.store.v1.MoveStatus
+	35, // 49: foresay.store.v1.ShardStatus.order:type_name -> foresay.store.v1.OrderStatus
+	33, // 50: foresay.store.v1.ShardStatus.snapshots:type_name -> foresay.store.v1.SnapshotStatus
+	0,  // 51: foresay.store.v1.PageResponse.reason:type_name -> foresay.store.v1.Reason
+	39, // 52: foresay.store.v1.PageResponse.items:type_name -> foresay.store.v1.Item
+	3,  // 53: foresay.store.v1.Item.version:type_name -> foresay.store.v1.Version
+	2,  // 54: foresay.store.v1.ChangeRequest.step:type_name -> foresay.store.v1.ChangeRequest.Step
+	40, // 55: foresay.store.v1.ChangeRequest.ballot:type_name -> foresay.store.v1.Ballot
+	40, // 56: foresay.store.v1.ChangeResponse.promised:type_name -> foresay.store.v1.Ballot
+	40, // 57: foresay.store.v1.ChangeResponse.accepted:type_name -> foresay.store.v1.Ballot
+	3,  // 58: foresay.store.v1.Course.Built.by:type_name -> foresay.store.v1.Version
+	46, // 59: foresay.store.v1.SpeculationStatus.Tuning.last:type_name -> foresay.store.v1.SpeculationStatus.Window
+	5,  // 60: foresay.store.v1.Store.Read:input_type -> foresay.store.v1.ReadRequest
+	9,  // 61: foresay.store.v1.Store.Commit:input_type -> foresay.store.v1.CommitRequest
+	12, // 62: foresay.store.v1.Store.Declare:input_type -> foresay.store.v1.DeclareRequest
+	15, // 63: foresay.store.v1.Store.Abandon:input_type -> foresay.store.v1.AbandonRequest
+	17, // 64: foresay.store.v1.Store.Calls:input_type -> foresay.store.v1.CallBatch
+	28, // 65: foresay.store.v1.Store.Status:input_type -> foresay.store.v1.StatusRequest
+	37, // 66: foresay.store.v1.Store.Page:input_type -> foresay.store.v1.PageRequest
+	26, // 67: foresay.store.v1.Store.HandOver:input_type -> foresay.store.v1.HandOverRequest
+	41, // 68: foresay.store.v1.Store.Change:input_type -> foresay.store.v1.ChangeRequest
+	6,  // 69: foresay.store.v1.Store.Read:output_type -> foresay.store.v1.ReadResponse
+	10, // 70: foresay.store.v1.Store.Commit:output_type -> foresay.store.v1.CommitResponse
+	13, // 71: foresay.store.v1.Store.Declare:output_type -> foresay.store.v1.DeclareResponse
+	16, // 72: foresay.store.v1.Store.Abandon:output_type -> foresay.store.v1.AbandonResponse
+	19, // 73: foresay.store.v1.Store.Calls:output_type -> foresay.store.v1.AnswerBatch
+	29, // 74: foresay.store.v1.Store.Status:output_type -> foresay.store.v1.StatusResponse
+	38, // 75: foresay.store.v1.Store.Page:output_type -> foresay.store.v1.PageResponse
+	27, // 76: foresay.store.v1.Store.HandOver:output_type -> foresay.store.v1.HandOverResponse
+	42, // 77: foresay.store.v1.Store.Change:output_type -> foresay.store.v1.ChangeResponse
+	69, // [69:78] is the sub-list for method output_type
+	60, // [60:69] is the sub-list for method input_type
+	60, // [60:60] is the sub-list for extension type_name
+	60, // [60:60] is the sub-list for extension extendee
+	0,  // [0:60] is the sub-list for field type_name
 }
 
 func init() { file_foresay_store_v1_store_proto_init() }
@@ -4281,14 +4456,14 @@ func file_foresay_store_v1_store_proto_init() {
 		(*Answer_Declare)(nil),
 		(*Answer_Abandon)(nil),
 	}
-	file_foresay_store_v1_store_proto_msgTypes[43].OneofWrappers = []any{}
+	file_foresay_store_v1_store_proto_msgTypes[45].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_foresay_store_v1_store_proto_rawDesc), len(file_foresay_store_v1_store_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   44,
+			NumMessages:   46,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
