@@ -1,7 +1,6 @@
 package str
 
 import (
-	"maps"
 	"math"
 	"slices"
 	"time"
@@ -38,6 +37,7 @@ type txn struct {
 	by      map[store.TxnID]*txn // depend on it
 	unsafe  map[store.TxnID]clock.Stamp
 	latest  clock.Stamp
+	open    []*reading // not answered; Invariant: coordinator.reads has them, and their refs ascend
 	blocked []*reading // answered, and held back while one that it depends on is unsafe at the latest
 	commits bool       // the client has asked for the commit
 
@@ -142,6 +142,7 @@ func (c *coordinator) read(env *protocol.Env[store.Message], r *reading) {
 		c.last++
 		r.ref = c.last
 		c.reads[r.ref] = r
+		r.t.open = append(r.t.open, r)
 	}
 	c.askFor(env, r)
 }
@@ -239,11 +240,12 @@ func (c *coordinator) onFound(env *protocol.Env[store.Message], from protocol.ID
 
 // took takes what a read has found: a version and, if it is not final, whose it is.
 func (c *coordinator) took(env *protocol.Env[store.Message], r *reading) {
+	t := r.t
 	if r.ref != 0 {
 		delete(c.reads, r.ref)
+		t.open = slices.DeleteFunc(t.open, func(o *reading) bool { return o == r })
 		env.Stop(readTimer{r.ref})
 	}
-	t := r.t
 	if r.by != nil {
 		c.depend(t, r.by)
 		c.saw(event{what: readsFrom, t: t, on: r.by})
@@ -384,13 +386,11 @@ func (t *txn) gave(reads []store.Read) bool {
 
 // dropReads gives up reads that nobody waits for any more.
 func (c *coordinator) dropReads(env *protocol.Env[store.Message], t *txn) {
-	for _, ref := range slices.Sorted(maps.Keys(c.reads)) {
-		if c.reads[ref].t == t {
-			delete(c.reads, ref)
-			env.Stop(readTimer{ref})
-		}
+	for _, r := range t.open {
+		delete(c.reads, r.ref)
+		env.Stop(readTimer{r.ref})
 	}
-	t.blocked = nil
+	t.open, t.blocked = nil, nil
 }
 
 // maybeEndRead commits a transaction that only reads once all is final that it has read.
