@@ -9,5 +9,6 @@ import "github.com/foresay/foresay/bench"
 // Experiments returns the experiments on stores in the simulator, in the order in which they are
 // best read.
 func Experiments() []bench.Experiment {
-	return []bench.Experiment{carouselThroughput(), carouselFailover(), strSynthetic(), strClocks(), strTPCC(), strRUBiS()}
+	return []bench.Experiment{carouselThroughput(), carouselFailover(), strSynthetic(), strClocks(), strTPCC(), strRUBiS(),
+		strFailover()}
 }

@@ -17,4 +17,5 @@ func ExampleExperiments() {
 	// str-clocks
 	// str-tpcc
 	// str-rubis
+	// str-failover
 }
