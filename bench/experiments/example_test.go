@@ -51,10 +51,12 @@ func ExampleAll() {
 	// carousel-general [virtual]
 	// carousel-placement [virtual]
 	// str-chain [virtual real]
+	// str-cpu [real]
 	// carousel-throughput [virtual real]
 	// carousel-failover [virtual]
 	// str-synthetic [virtual]
 	// str-clocks [virtual]
 	// str-tpcc [virtual]
 	// str-rubis [virtual]
+	// str-failover [virtual]
 }
