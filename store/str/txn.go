@@ -271,12 +271,22 @@ func (c *coordinator) depend(t, on *txn) {
 // awaitsWord reports whether a shard's word is to come on something that the transaction depends
 // on.
 func (t *txn) awaitsWord() bool {
-	for _, on := range t.on { //pure:ok any one is enough
-		if on.agreed || on.awaitsWord() {
-			return true
-		}
+	if len(t.on) == 0 {
+		return false
 	}
-	return false
+	seen := map[store.TxnID]bool{} // there may be many ways from one to another
+	var walk func(t *txn) bool
+	walk = func(t *txn) bool {
+		for id, on := range t.on { //pure:ok any one is enough
+			if !seen[id] {
+				if seen[id] = true; on.agreed || walk(on) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	return walk(t)
 }
 
 // deliver hands out what was read, unless the snapshot may have two transactions that conflict: one
