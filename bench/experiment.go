@@ -53,6 +53,9 @@ type Options struct {
 	// which none is. See Experiment.Away.
 	Away  time.Duration
 	Alone bool
+	// Full asks for the size that the paper has, in place of all points at a smaller one. See
+	// Experiment.Full.
+	Full bool
 	// Progress, if not nil, is told before each step.
 	Progress func(Progress)
 }
@@ -78,6 +81,9 @@ type Experiment struct {
 	// Away reports whether a machine is away for a time, so that Options.Away and Options.Alone mean
 	// something.
 	Away bool
+	// Full reports whether the experiment is a smaller model of its paper's, so that Options.Full
+	// means something: one point is measured at both sizes, and is to come out the same.
+	Full bool
 
 	// Intervals, if not empty, says that the experiment may be run with several seeds, and what
 	// columns get an interval of confidence then: see table.Means.

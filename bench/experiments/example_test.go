@@ -51,6 +51,7 @@ func ExampleAll() {
 	// carousel-general [virtual]
 	// carousel-placement [virtual]
 	// str-chain [virtual real]
+	// str-cpu [real]
 	// carousel-throughput [virtual real]
 	// carousel-failover [virtual]
 	// str-synthetic [virtual]
@@ -58,4 +59,5 @@ func ExampleAll() {
 	// str-clocks [virtual]
 	// str-tpcc [virtual]
 	// str-rubis [virtual]
+	// str-failover [virtual]
 }

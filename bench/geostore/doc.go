@@ -25,6 +25,6 @@ func Experiments() []bench.Experiment {
 		floorsExperiment(), throughputExperiment(), hotExperiment(), awayFull(), awayHalf(), replaceExperiment(),
 		largeExperiment(), peersExperiment(), carouselRetwis(), carouselYCSBT(), storeProtocols(),
 		carouselReadOnly(), carouselLocality(), carouselContention(), carouselGeneral(),
-		carouselPlacement(), strChain(),
+		carouselPlacement(), strChain(), strCPU(),
 	}
 }

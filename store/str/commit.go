@@ -288,8 +288,15 @@ func (c *coordinator) maybeLocal(env *protocol.Env[store.Message], t *txn) {
 // readAnew makes reads that are on their way again: they show what was just committed locally, or
 // tell the server to skip it.
 func (c *coordinator) readAnew(env *protocol.Env[store.Message], t *txn) {
-	for _, ref := range slices.Sorted(maps.Keys(c.reads)) {
-		if r := c.reads[ref]; r != nil && t.writesKey(r.key) {
+	var refs []uint64
+	for ref, r := range c.reads { //pure:ok they are sorted
+		if t.writesKey(r.key) {
+			refs = append(refs, ref)
+		}
+	}
+	slices.Sort(refs)
+	for _, ref := range refs {
+		if r := c.reads[ref]; r != nil { // an answer to another one may have given it up
 			c.read(env, r)
 		}
 	}

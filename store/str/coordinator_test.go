@@ -227,3 +227,23 @@ func TestSilentSite(t *testing.T) {
 		t.Errorf("%d is asked, and the nearest is there again", to)
 	}
 }
+
+// TestManyWaysBack: each of many transactions depends on the two before it, so that there are more
+// ways from the last to the first than anybody can go.
+func TestManyWaysBack(t *testing.T) {
+	var all []*txn
+	for i := range 100 {
+		x := &txn{id: store.TxnID{Client: 1, Time: uint64(i)}, on: map[store.TxnID]*txn{}}
+		for _, on := range all[max(i-2, 0):] {
+			x.on[on.id] = on
+		}
+		all = append(all, x)
+	}
+	last := all[len(all)-1]
+	if last.awaitsWord() {
+		t.Error("nobody's word is to come")
+	}
+	if all[0].agreed = true; !last.awaitsWord() || all[0].awaitsWord() {
+		t.Error("the first one's word is to come")
+	}
+}

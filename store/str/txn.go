@@ -2,7 +2,6 @@ package str
 
 import (
 	"cmp"
-	"maps"
 	"math"
 	"slices"
 	"time"
@@ -39,6 +38,7 @@ type txn struct {
 	by      map[store.TxnID]*txn // depend on it
 	unsafe  map[store.TxnID]clock.Stamp
 	latest  clock.Stamp
+	open    []*reading // not answered; Invariant: coordinator.reads has them, and their refs ascend
 	blocked []*reading // answered, and held back while one that it depends on is unsafe at the latest
 	commits bool       // the client has asked for the commit
 
@@ -146,6 +146,7 @@ func (c *coordinator) read(env *protocol.Env[store.Message], r *reading) {
 		c.last++
 		r.ref = c.last
 		c.reads[r.ref] = r
+		r.t.open = append(r.t.open, r)
 	}
 	c.askFor(env, r)
 }
@@ -258,11 +259,12 @@ func (c *coordinator) onFound(env *protocol.Env[store.Message], from protocol.ID
 
 // took takes what a read has found: a version and, if it is not final, whose it is.
 func (c *coordinator) took(env *protocol.Env[store.Message], r *reading) {
+	t := r.t
 	if r.ref != 0 {
 		delete(c.reads, r.ref)
+		t.open = slices.DeleteFunc(t.open, func(o *reading) bool { return o == r })
 		env.Stop(readTimer{r.ref})
 	}
-	t := r.t
 	if r.by != nil {
 		c.depend(t, r.by)
 		c.saw(event{what: readsFrom, t: t, on: r.by})
@@ -288,12 +290,22 @@ func (c *coordinator) depend(t, on *txn) {
 // awaitsWord reports whether a shard's word is to come on something that the transaction depends
 // on.
 func (t *txn) awaitsWord() bool {
-	for _, on := range t.on { //pure:ok any one is enough
-		if on.agreed || on.awaitsWord() {
-			return true
-		}
+	if len(t.on) == 0 {
+		return false
 	}
-	return false
+	seen := map[store.TxnID]bool{} // there may be many ways from one to another
+	var walk func(t *txn) bool
+	walk = func(t *txn) bool {
+		for id, on := range t.on { //pure:ok any one is enough
+			if !seen[id] {
+				if seen[id] = true; on.agreed || walk(on) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	return walk(t)
 }
 
 // deliver hands out what was read, unless the snapshot may have two transactions that conflict: one
@@ -403,13 +415,11 @@ func (t *txn) gave(reads []store.Read) bool {
 
 // dropReads gives up reads that nobody waits for any more.
 func (c *coordinator) dropReads(env *protocol.Env[store.Message], t *txn) {
-	for _, ref := range slices.Sorted(maps.Keys(c.reads)) {
-		if c.reads[ref].t == t {
-			delete(c.reads, ref)
-			env.Stop(readTimer{ref})
-		}
+	for _, r := range t.open {
+		delete(c.reads, r.ref)
+		env.Stop(readTimer{r.ref})
 	}
-	t.blocked = nil
+	t.open, t.blocked = nil, nil
 }
 
 // maybeEndRead commits a transaction that only reads once all is final that it has read.

@@ -19,7 +19,7 @@ func strClocks() bench.Experiment {
 		Name: "str-clocks",
 		Summary: "10 to 200 keys read and updated on nine sites, 40 clients for each server, timestamps by PreciseClock or " +
 			"by physical clocks, with speculative reads and without (STR table 1)",
-		Modes: []bench.Mode{bench.Virtual}, Intervals: append(nineIntervals(), "commits_ratio_to_physical"),
+		Modes: []bench.Mode{bench.Virtual}, Full: true, Intervals: append(nineIntervals(), "commits_ratio_to_physical"),
 		Measure: func(ctx context.Context, r bench.Run) ([]table.Row, error) {
 			rows, err := measure(ctx, r)
 			besidePhysical(rows)
@@ -45,7 +45,11 @@ func precise() nineSystem       { return nineSystem{"precise", "precise", 0} }
 func physicalReads() nineSystem { return nineSystem{"physical-reads", "physical-reads", 0} }
 
 func clocksPoints(o bench.Options) (points []bench.Point) {
-	for _, keys := range bench.Pick(o, []int{10, 40}, []int{10, 20, 40, 100, 200}) {
+	all := bench.Pick(o, []int{10, 40}, []int{10, 20, 40, 100, 200})
+	if o.Full {
+		all = all[:1]
+	}
+	for _, keys := range all {
 		c, err := synthetic.Wide(keys)
 		if err != nil {
 			panic(err) // it is one of Table 1
@@ -60,6 +64,10 @@ func clocksPoints(o bench.Options) (points []bench.Point) {
 			lasting: bench.Pick(o, 600*time.Millisecond, max(time.Second, time.Duration(keys)*15*time.Millisecond)),
 		}
 		s := sweep{load: l, cpu: paperCPU(), servers: 1, figure: "clocks"}
+		if o.Full {
+			s.figure = ""
+			return s.bothSizes(o, 40)
+		}
 		points = append(points, s.of([]int{40}, clockSIRep(), precise(), physicalReads(), strInternal()).points(o)...)
 	}
 	return points
@@ -70,7 +78,8 @@ func clocksPoints(o bench.Options) (points []bench.Point) {
 func besidePhysical(rows []table.Row) {
 	for i, row := range rows {
 		j := slices.IndexFunc(rows, func(r table.Row) bool {
-			return r.Value("system") == clockSIRep().name && r.Value("keys") == row.Value("keys")
+			return r.Value("system") == clockSIRep().name && r.Value("keys") == row.Value("keys") &&
+				r.Value("servers") == row.Value("servers")
 		})
 		own, ok := row.Number("commits_per_s")
 		base, has := rows[max(j, 0)].Number("commits_per_s")

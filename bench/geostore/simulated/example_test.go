@@ -18,4 +18,5 @@ func ExampleExperiments() {
 	// str-clocks
 	// str-tpcc
 	// str-rubis
+	// str-failover
 }

@@ -66,30 +66,55 @@ func failoverPoints(o bench.Options) (points []bench.Point) {
 			continue
 		}
 		for _, v := range victims(s) {
-			f := failover{system: s, victim: v, seed: o.Seed, alpha: zipfAlpha, warm: 3 * time.Second,
-				turn: bench.Pick(o, 10*time.Second, 15*time.Second), lasting: bench.Pick(o, 5*time.Second, 20*time.Second),
-				clients: bench.Pick(o, 6, 20)}
-			points = append(points, bench.Point{Doing: fmt.Sprintf("%s, %s is killed", s, v),
-				Run: func(context.Context) ([]table.Row, error) {
-					m, err := f.run()
-					if err != nil {
-						return nil, err
-					}
-					return []table.Row{m.row()}, nil
-				}})
+			points = append(points, failoverOf(o, s, v, fiveSites()))
 		}
 	}
 	return points
 }
 
-// A victim is what is killed, for good: of the first site, or of the partition that is led there.
+func failoverOf(o bench.Options, s plan.System, v victim, in arena) bench.Point {
+	f := failover{system: s, victim: v, in: in, seed: o.Seed, alpha: zipfAlpha, warm: 3 * time.Second,
+		turn: bench.Pick(o, 10*time.Second, 15*time.Second), lasting: bench.Pick(o, 5*time.Second, 20*time.Second),
+		clients: bench.Pick(o, 6, 20)}
+	return bench.Point{Doing: fmt.Sprintf("%s, %s is killed", s, v), Run: func(context.Context) ([]table.Row, error) {
+		m, err := f.run()
+		if err != nil {
+			return nil, err
+		}
+		return []table.Row{m.row()}, nil
+	}}
+}
+
+// An arena is where a store is: a network, and the sites that have copies of its partitions.
+type arena struct {
+	name      string // in rows
+	wan       wan.Matrix
+	placement [][]wan.Site
+}
+
+// fiveSites are Carousel's.
+func fiveSites() arena {
+	sites := wan.Carousel()
+	placement, err := placementOf(sites)
+	if err != nil {
+		panic(err) // there are more sites than copies
+	}
+	return arena{"carousel", sites, placement}
+}
+
+// A victim is what is killed, for good if it does not say more: of the first site, or of the
+// partition that is led there.
 type victim string
 
 const (
 	leader      victim = "leader"      // of the partition
 	coordinator victim = "coordinator" // the leader of the site's group without keys
 	wholeSite   victim = "site"        // with its clients; nobody is told that connections have broken
+	returning   victim = "site, back"  // the same, and its processes come back, with their disks
 )
+
+// ofSite reports whether it is all that a site has.
+func (v victim) ofSite() bool { return v == wholeSite || v == returning }
 
 // counting is a workload whose transactions read what they write.
 type counting struct{ workload.Workload }
@@ -121,10 +146,11 @@ func counted(was []byte) []byte {
 type failover struct {
 	system plan.System
 	victim victim
+	in     arena
 	seed   uint64
 	alpha  float64
 	// warm passes before anything counts, and lasting is for how long transactions are measured:
-	// before the kill, and again when turn has passed since.
+	// before the kill, and again when turn has passed since, and since the victim is back.
 	warm, turn, lasting time.Duration
 	clients             int // at each site
 }
@@ -155,7 +181,7 @@ func (s *fastShare) add(fast bool) {
 // fell is what came of a failover.
 type fell struct {
 	failover
-	up, gone window
+	up, gone, back window
 	// none is the longest time after the kill in which no surviving client had a transaction
 	// committed, one that in which some client had none, from its last one on.
 	none, one time.Duration
@@ -168,17 +194,14 @@ type fell struct {
 
 // run measures it.
 func (f failover) run() (*fell, error) {
-	sites := wan.Carousel()
-	placement, err := placementOf(sites)
-	if err != nil {
-		return nil, err
-	}
+	sites := f.in.wan
 	keys, err := workload.Zipfian(keyCount, f.alpha)
 	if err != nil {
 		return nil, err
 	}
-	all, err := populate(setting{system: f.system, wan: sites, placement: placement, clients: atEach(sites, f.clients),
-		roundTrip: sites.MaxRTT(sites.Sites()), seed: max(f.seed, 1), disk: sim.Disk{Latency: bench.SyncTime}})
+	all, err := populate(setting{system: f.system, wan: sites, placement: f.in.placement,
+		clients: atEach(sites, f.clients), roundTrip: sites.MaxRTT(sites.Sites()), seed: max(f.seed, 1),
+		disk: sim.Disk{Latency: bench.SyncTime}})
 	if err != nil {
 		return nil, err
 	}
@@ -188,24 +211,27 @@ func (f failover) run() (*fell, error) {
 	k.choose()
 	all.value, all.ended = counted, k.ended
 	all.begin(counting{workload.Retwis{Keys: keys}}, 0, func() bool { return !k.stopped })
-	for _, phase := range []struct {
+	type phase struct {
 		lasting time.Duration
 		to      *window
 		then    func()
-	}{
-		{f.warm, nil, nil}, {f.lasting, &k.up, nil},
+	}
+	none := func() {}
+	phases := []phase{{f.warm, nil, none}, {f.lasting, &k.up, none},
 		{time.Duration(rand.New(rand.NewPCG(f.seed, 1)).Int64N(int64(time.Second))), nil, k.kill},
-		{f.turn, nil, nil}, {f.lasting, &k.gone, k.stop},
-	} {
-		k.to = phase.to
-		if err := all.Pass(phase.lasting); err != nil {
+		{f.turn, nil, none}, {f.lasting, &k.gone, none}}
+	if f.victim == returning {
+		phases = append(phases, phase{0, nil, k.bringBack}, phase{f.turn, nil, none}, phase{f.lasting, &k.back, none})
+	}
+	for _, p := range phases {
+		k.to = p.to
+		if err := all.Pass(p.lasting); err != nil {
 			return nil, err
 		}
-		if phase.then != nil {
-			phase.then()
-		}
+		p.then()
 	}
 	k.to = nil
+	k.stop()
 	return k.fell, k.finish()
 }
 
@@ -234,7 +260,7 @@ func (k *killing) choose() {
 		k.victims, k.copies = first.Shards[:1], []int{0}
 	case coordinator:
 		k.victims = first.Shards[partitions : partitions+1]
-	case wholeSite:
+	case wholeSite, returning:
 		for _, id := range k.IDs() {
 			if string(k.Site(id)) == first.Name {
 				k.victims = append(k.victims, id)
@@ -254,13 +280,24 @@ func (k *killing) choose() {
 // kill kills them. A site is cut off first, so that it is silent.
 func (k *killing) kill() {
 	k.killed = k.Now()
-	if k.victim == wholeSite {
-		k.Partition(k.victims, slices.DeleteFunc(k.IDs(), func(id protocol.ID) bool {
-			return slices.Contains(k.victims, id)
-		}))
+	if k.victim.ofSite() {
+		k.Partition(k.victims, k.others())
 	}
 	for _, id := range k.victims {
 		k.Crash(id, sim.KeepNone)
+	}
+}
+
+// others returns the nodes that are not killed.
+func (k *killing) others() []protocol.ID {
+	return slices.DeleteFunc(k.IDs(), func(id protocol.ID) bool { return slices.Contains(k.victims, id) })
+}
+
+// bringBack restarts a site's processes. Its clients do not go on.
+func (k *killing) bringBack() {
+	k.Reunite(k.victims, k.others())
+	for _, id := range k.victims {
+		k.Restart(id)
 	}
 }
 
@@ -459,12 +496,12 @@ func (k *killing) judge(r result, keys []uint64) {
 }
 
 func (f *fell) row() table.Row {
-	first := string(wan.Carousel().Sites()[0])
+	first := string(f.in.wan.Sites()[0])
 	site := "all"
-	if f.victim == wholeSite {
+	if f.victim.ofSite() {
 		site = "all but " + first
 	}
-	row := append(cells(f.system, "carousel", site), table.Is("victim", string(f.victim)), table.Is("killed_at", first),
+	row := append(cells(f.system, f.in.name, site), table.Is("victim", string(f.victim)), table.Is("killed_at", first),
 		table.Measure("gap_ms", table.Ms(f.none)), table.Measure("client_gap_ms", table.Ms(f.one)),
 		table.Is("acknowledged", f.acknowledged), table.Is("lost", f.lost), table.Is("unknown", f.unknown),
 		table.Is("blocked", f.blocked), table.Is("locked_keys", f.locked))
@@ -474,7 +511,12 @@ func (f *fell) row() table.Row {
 	if up > 0 {
 		row = append(row, table.Measure("gone_ratio_to_all", float64(gone)/float64(up)))
 	}
-	if f.victim == wholeSite {
+	if back := meanOf(f.back.took); back > 0 && up > 0 {
+		row = append(row, table.Measure("back_mean_ms", table.Ms(back)),
+			table.Measure("back_abort_percent", f.back.abortPercent()),
+			table.Measure("back_ratio_to_all", float64(back)/float64(up)))
+	}
+	if f.victim.ofSite() {
 		model, modelGone := f.model(f.up, ""), f.model(f.gone, wan.Site(first))
 		floor, floorGone := f.of(plan.Floor).model(f.up, ""), f.of(plan.Floor).model(f.gone, wan.Site(first))
 		row = append(row, table.Measure("model_mean_ms", table.Ms(model)),
@@ -510,12 +552,7 @@ func (f *fell) of(s plan.System) *fell {
 
 // model returns what the model has for the transactions of a window, in the mean.
 func (f *fell) model(w window, lost wan.Site) time.Duration {
-	sites := wan.Carousel()
-	placement, err := placementOf(sites)
-	if err != nil {
-		return 0 // nothing would have been measured
-	}
-	s := plan.Setting{WAN: sites, Clients: plan.Everywhere(sites), Placement: placement, Lost: lost,
+	s := plan.Setting{WAN: f.in.wan, Clients: plan.Everywhere(f.in.wan), Placement: f.in.placement, Lost: lost,
 		Load: plan.Load{Declared: true}}
 	var all []time.Duration
 	for _, t := range w.txns {

@@ -15,17 +15,22 @@ import (
 )
 
 // TestFailover: whatever is killed, clients elsewhere go on, nothing that they were told is lost,
-// and what needs all three copies of a partition is not on the fast path any more.
+// and what needs all three copies of a partition is not on the fast path any more. They go on when
+// a site comes back, too.
 func TestFailover(t *testing.T) {
 	for _, s := range plan.Systems() {
 		if _, ok := storesim.ProtocolOf(s); !ok {
 			continue
 		}
-		for _, v := range victims(s) {
+		all := victims(s)
+		if s == plan.STR {
+			all = append(all, returning)
+		}
+		for _, v := range all {
 			t.Run(string(s)+"/"+string(v), func(t *testing.T) {
 				t.Parallel()
-				f, err := failover{system: s, victim: v, seed: 2, alpha: 0.5, warm: time.Second, turn: 6 * time.Second,
-					lasting: 2 * time.Second, clients: 2}.run()
+				f, err := failover{system: s, victim: v, in: fiveSites(), seed: 2, alpha: 0.5, warm: time.Second,
+					turn: 6 * time.Second, lasting: 2 * time.Second, clients: 2}.run()
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -38,6 +43,9 @@ func TestFailover(t *testing.T) {
 				}
 				if f.none > f.one || f.one > most {
 					t.Errorf("nobody commits for %v, somebody does not for %v", f.none, f.one)
+				}
+				if again := len(f.back.took); (v == returning) != (again >= 10) {
+					t.Errorf("%d are committed since the site is back", again)
 				}
 				if v == wholeSite && (f.gone.hit.committed == 0 || f.gone.hit.fast > 0) {
 					t.Errorf("of transactions about partitions with a lost copy %+v are on the fast path", f.gone.hit)
@@ -73,8 +81,8 @@ func TestSiteLost(t *testing.T) {
 // TestGapOfMany: with many clients one of them meets all that adds up. It has waited in vain for a
 // partition without a leader, and is to go on at once when there is one.
 func TestGapOfMany(t *testing.T) {
-	f, err := failover{system: plan.CarouselFast, victim: wholeSite, seed: 3, alpha: zipfAlpha, warm: 3 * time.Second,
-		turn: 6 * time.Second, lasting: 5 * time.Second, clients: 20}.run()
+	f, err := failover{system: plan.CarouselFast, victim: wholeSite, in: fiveSites(), seed: 3, alpha: zipfAlpha,
+		warm: 3 * time.Second, turn: 6 * time.Second, lasting: 5 * time.Second, clients: 20}.run()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,12 +25,13 @@ func TestFigures(t *testing.T) {
 	rows = nil
 	for _, s := range []plan.System{plan.TAPIR, plan.CarouselDirect} {
 		for _, v := range victims(s) {
-			f := &fell{failover: failover{system: s, victim: v}, one: time.Second}
+			f := &fell{failover: failover{system: s, victim: v, in: fiveSites()}, one: time.Second}
 			f.up.took, f.gone.took = []time.Duration{time.Second}, []time.Duration{2 * time.Second}
 			rows = append(rows, f.row())
 		}
 	}
 	draw(t, carouselFailover(), rows)
+	draw(t, strFailover(), rows)
 	draw(t, strSynthetic(), sampleRows(contentions()))
 	draw(t, strTuning(), sampleRows(contentions()))
 	draw(t, strClocks(), sampleRows([]string{"clocks"}, table.Is("keys", 10), table.Is("commits_ratio_to_physical", 1.0)))

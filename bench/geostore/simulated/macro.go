@@ -16,7 +16,8 @@ func strTPCC() bench.Experiment {
 		Name: "str-tpcc",
 		Summary: "TPC-C, payments, orders and their status in three mixes, with key and think times, on nine sites, up to " +
 			"1600 clients for each server: commits, latency, aborts (STR figure 5)",
-		Modes: []bench.Mode{bench.Virtual}, Intervals: nineIntervals(), Measure: bench.PointsAtOnce(tpccPoints),
+		Modes: []bench.Mode{bench.Virtual}, Full: true, Intervals: nineIntervals(),
+		Measure: bench.PointsAtOnce(tpccPoints),
 	}
 	for _, mix := range strMixes() {
 		e.Figures = append(e.Figures, nineFigures(mix, "TPC-C "+mix+": ", table.Is("figure", mix))...)
@@ -29,7 +30,8 @@ func strRUBiS() bench.Experiment {
 		Name: "str-rubis",
 		Summary: "RUBiS, an auction site, its users looking at pages for 2 to 10 s, on nine sites, 50 to 4000 users for " +
 			"each server: commits, latency, aborts (STR figure 6)",
-		Modes: []bench.Mode{bench.Virtual}, Intervals: nineIntervals(), Measure: bench.PointsAtOnce(rubisPoints),
+		Modes: []bench.Mode{bench.Virtual}, Full: true, Intervals: nineIntervals(),
+		Measure: bench.PointsAtOnce(rubisPoints),
 		Figures: nineFigures("", "RUBiS: ", table.Is("figure", "rubis")),
 	}
 }
@@ -45,6 +47,9 @@ const remotely = 20
 // tpccPoints have mixes with few clients, and with as many as in the paper. TPC-C's conditions are
 // looked at in the end where tables are small: at full size that takes longer than all else.
 func tpccPoints(o bench.Options) (points []bench.Point) {
+	if o.Full {
+		return sweep{load: tpccLoad(o, "B", tpcc.Scale{}), cpu: paperCPU()}.bothSizes(o, 200)
+	}
 	clients := bench.Pick(o, map[string][]int{"A": {10, 1200}},
 		map[string][]int{"A": {10, 300, 1200}, "B": {20, 800, 1600}, "C": {20, 600, 1200}})
 	for _, mix := range strMixes() {
@@ -53,9 +58,7 @@ func tpccPoints(o bench.Options) (points []bench.Point) {
 		points = append(points, s.of(clients[mix][:min(1, len(clients[mix]))], planet(), strExternal(1)).points(o)...)
 	}
 	s := sweep{load: tpccLoad(o, "B", smallTPCC()), cpu: paperCPU(), servers: 1}
-	points = append(points, s.of([]int{40}, nineSystems()...).points(o)...)
-	s = sweep{load: tpccLoad(o, "B", tpcc.Scale{}), cpu: paperCPU(), servers: paperServers}
-	return append(points, s.of(bench.Pick(o, nil, []int{200}), clockSIRep(), strInternal()).points(o)...)
+	return append(points, s.of([]int{40}, nineSystems()...).points(o)...)
 }
 
 // nineSystems are all, with chains of one transaction.
@@ -66,11 +69,11 @@ func nineSystems() []nineSystem {
 // smallTPCC is a scale of tables that can be looked at as a whole.
 func smallTPCC() tpcc.Scale { return tpcc.Scale{Customers: 30, Items: 100} }
 
-// tpccLoad is a mix of Figure 5. It takes time until users are in each other's way as much as they
-// will be.
+// tpccLoad is a mix of Figure 5. Users whose transactions are refused add up, so it takes about two
+// of their cycles, of 15 s each, until as many are in each other's way as there will be.
 func tpccLoad(o bench.Options, name string, scale tpcc.Scale) load {
 	l := load{cells: []table.Cell{table.Is("workload", "tpcc"), table.Is("mix", name)},
-		warm: bench.Pick(o, 3*time.Second, 12*time.Second), lasting: bench.Pick(o, 2*time.Second, 4*time.Second)}
+		warm: bench.Pick(o, 12*time.Second, 30*time.Second), lasting: bench.Pick(o, 2*time.Second, 5*time.Second)}
 	if scale == smallTPCC() {
 		l.cells = append(l.cells, table.Is("tables", "small"))
 	}
@@ -137,14 +140,15 @@ func terminals(u *users, at tpcc.Layout, tables *tpcc.Tables, mix string) func(*
 // rubisPoints have few users, and as many as in the paper. What a store may hold is looked at in
 // the end where tables are small.
 func rubisPoints(o bench.Options) (points []bench.Point) {
+	if o.Full {
+		return sweep{load: rubisLoad(o, rubis.Scale{}), cpu: paperCPU()}.bothSizes(o, 300)
+	}
 	s := sweep{load: rubisLoad(o, rubis.Scale{}), cpu: paperCPU(), servers: 1, figure: "rubis"}
-	users := bench.Pick(o, []int{2000}, []int{50, 500, 1000, 2000, 3000, 4000})
+	users := bench.Pick(o, []int{4000}, []int{50, 500, 1000, 2000, 3000, 4000})
 	points = s.of(users, clockSIRep(), strInternal()).points(o)
 	points = append(points, s.of(bench.Pick(o, []int{50}, []int{50, 4000}), planet(), strExternal(1)).points(o)...)
 	s = sweep{load: rubisLoad(o, smallRUBiS()), cpu: paperCPU(), servers: 1}
-	points = append(points, s.of([]int{100}, nineSystems()...).points(o)...)
-	s = sweep{load: rubisLoad(o, rubis.Scale{}), cpu: paperCPU(), servers: paperServers}
-	return append(points, s.of(bench.Pick(o, nil, []int{300}), clockSIRep(), strInternal()).points(o)...)
+	return append(points, s.of([]int{100}, nineSystems()...).points(o)...)
 }
 
 // smallRUBiS is a scale of tables that can be looked at as a whole.
@@ -156,7 +160,7 @@ func smallRUBiS() rubis.Scale {
 // rubisLoad is that of Figure 6.
 func rubisLoad(o bench.Options, scale rubis.Scale) load {
 	l := load{cells: []table.Cell{table.Is("workload", "rubis")},
-		warm: bench.Pick(o, 3*time.Second, 10*time.Second), lasting: bench.Pick(o, time.Second, 4*time.Second)}
+		warm: bench.Pick(o, 8*time.Second, 20*time.Second), lasting: bench.Pick(o, 2*time.Second, 4*time.Second)}
 	if scale == smallRUBiS() {
 		l.cells = append(l.cells, table.Is("tables", "small"))
 	}

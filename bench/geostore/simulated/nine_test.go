@@ -201,6 +201,7 @@ func TestMacros(t *testing.T) {
 		for _, s := range nineSystems() {
 			t.Run(name+"/"+s.name, func(t *testing.T) {
 				t.Parallel()
+				l.warm = 3 * time.Second
 				if l.lasting = 8 * time.Second; name == "tpcc" { // its transactions meet sooner, and take longer to simulate
 					l.lasting = 4 * time.Second
 				}

@@ -17,7 +17,7 @@ func strSynthetic() bench.Experiment {
 		Name: "str-synthetic",
 		Summary: "ten keys read and updated on nine sites, six copies of each partition, by contention at the own site " +
 			"and with others, 10 to 80 clients for each server: commits, latency, aborts (STR figure 3)",
-		Modes: []bench.Mode{bench.Virtual}, Intervals: nineIntervals(),
+		Modes: []bench.Mode{bench.Virtual}, Full: true, Intervals: nineIntervals(),
 		Measure: bench.PointsAtOnce(syntheticPoints),
 	}
 	for _, contention := range contentions() {
@@ -59,12 +59,15 @@ func syntheticLoad(o bench.Options, contention string) load {
 		script: func(u *users) script {
 			return script{jobs: func(x *user) func() job { return u.synthetic(x, c) }}
 		},
-		warm:    bench.Pick(o, 800*time.Millisecond, 1200*time.Millisecond),
-		lasting: bench.Pick(o, 600*time.Millisecond, 1500*time.Millisecond),
+		warm:    bench.Pick(o, 800*time.Millisecond, 2*time.Second),
+		lasting: bench.Pick(o, 600*time.Millisecond, 2*time.Second),
 	}
 }
 
 func syntheticPoints(o bench.Options) (points []bench.Point) {
+	if o.Full {
+		return sweep{load: syntheticLoad(o, "high-low"), cpu: paperCPU()}.bothSizes(o, 30)
+	}
 	all := bench.Pick(o, []int{80}, []int{10, 20, 30, 40, 60, 80})
 	for _, contention := range contentions() {
 		clients, few, long := all, []int{10, 40, 80}, []int{10, 20, 30}
@@ -80,9 +83,7 @@ func syntheticPoints(o bench.Options) (points []bench.Point) {
 		points = append(points, s.of(long, strExternal(longestChain)).points(o)...)
 	}
 	s := sweep{load: syntheticLoad(o, "high-low"), cpu: measuredCPU(), servers: 1}
-	points = append(points, s.of(bench.Pick(o, nil, []int{80}), clockSIRep(), strInternal()).points(o)...)
-	s.cpu, s.servers = paperCPU(), paperServers
-	return append(points, s.of(bench.Pick(o, nil, []int{30}), clockSIRep(), strInternal()).points(o)...)
+	return append(points, s.of(bench.Pick(o, nil, []int{80}), clockSIRep(), strInternal()).points(o)...)
 }
 
 // longestChain is how many transactions of a user may be committed locally at most [STR §8].
@@ -102,6 +103,15 @@ type sweep struct {
 func (s sweep) of(users []int, systems ...nineSystem) sweep {
 	s.users, s.systems = users, systems
 	return s
+}
+
+// bothSizes returns the points of one number of users for each server, with a server at each site,
+// as everywhere else, and with as many as in the paper.
+func (s sweep) bothSizes(o bench.Options, users int) (points []bench.Point) {
+	for _, s.servers = range []int{1, paperServers} {
+		points = append(points, s.of([]int{users}, clockSIRep(), strInternal()).points(o)...)
+	}
+	return points
 }
 
 func (s sweep) points(o bench.Options) (points []bench.Point) {

@@ -28,6 +28,7 @@ type benchFlags struct {
 	protocol      string
 	away          time.Duration
 	alone         bool
+	full          bool
 }
 
 func (p *program) command() *cobra.Command {
@@ -67,6 +68,10 @@ real mode the systems take turns on the wall clock, over this machine's loopback
 			one.Flags().DurationVar(&f.away, "away", 0,
 				"how long a machine is away, as a `duration` such as 10m (0: the experiment's own)")
 			one.Flags().BoolVar(&f.alone, "alone", false, "leave out the run beside it in which nothing is killed")
+		}
+		if e.Full {
+			one.Flags().BoolVar(&f.full, "full", false,
+				"measure one point only, with as many servers as the paper has, and with as few as other points have")
 		}
 		c.AddCommand(one)
 	}
@@ -120,7 +125,7 @@ func (p *program) runBench(ctx context.Context, e bench.Experiment, f benchFlags
 		}
 	}
 	o := bench.Options{Mode: mode, Quick: f.quick, Seed: f.seed, Seeds: f.seeds, Protocol: f.protocol, Away: f.away,
-		Alone: f.alone}
+		Alone: f.alone, Full: f.full}
 	var result *bench.Result
 	if e.NeedsBubble(mode) {
 		result, err = p.runInChild(ctx, e, o)
