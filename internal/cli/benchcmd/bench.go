@@ -144,6 +144,9 @@ func (p *program) runBench(ctx context.Context, e bench.Experiment, f benchFlags
 		}
 		return err
 	}
+	if f.full {
+		e.Figures = nil // of one point there is nothing to draw
+	}
 	if f.out != "" {
 		files, err := dir.write(e, result)
 		if err != nil {
