@@ -73,6 +73,7 @@ func rooms() []room {
 		{pattern: "store/storeservice/...", layer: assembly},
 		{pattern: "store/storeconfig/...", layer: assembly},
 
+		{pattern: "keyspace/...", layer: pure},
 		{pattern: "smr", layer: pure},
 		{pattern: "smr/plan/...", layer: pure},
 		{pattern: "smr/kit/...", layer: pure},
