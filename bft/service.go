@@ -5,26 +5,19 @@ import (
 	"slices"
 	"time"
 
+	"github.com/foresay/foresay/keyspace"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/quorum"
 )
-
-// A Space is the ordered key space of a service. What it returns must not be changed, and what it
-// is given is not changed any more.
-type Space interface {
-	protocol.Keys
-	Put(key, value []byte)
-	Delete(key []byte)
-}
 
 // A Service is what a group replicates. Replicas apply the same commands in the same order to the
 // same keys, so nothing else may matter: no clock but the time that it is given, no chance, no
 // field of its own. A command may be malformed: the result then says so.
 type Service interface {
 	// Apply executes a command at the time on which the replicas agreed. That never goes back.
-	Apply(space Space, now time.Duration, command []byte) (value []byte)
+	Apply(space keyspace.Space, now time.Duration, command []byte) (value []byte)
 	// Read answers a query and changes nothing.
-	Read(keys protocol.Keys, query []byte) (value []byte)
+	Read(keys keyspace.Reader, query []byte) (value []byte)
 }
 
 // A Directory has the keys of a group. It is not changed while a node has it.

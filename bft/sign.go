@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/foresay/foresay/internal/wirefmt"
+	"github.com/foresay/foresay/keyspace"
 )
 
 // A Key is a public key. It names who holds the private one.
@@ -20,9 +21,7 @@ func (k Key) String() string { return hex.EncodeToString(k[:4]) }
 func KeyFields(c *wirefmt.Coder, k *Key) { fixed(c, k[:], "key") }
 
 // A Digest is a SHA-256 of something that has one form as bytes.
-type Digest [sha256.Size]byte
-
-func (d Digest) String() string { return hex.EncodeToString(d[:4]) }
+type Digest = keyspace.Digest
 
 // DigestFields takes a Digest.
 func DigestFields(c *wirefmt.Coder, d *Digest) { fixed(c, d[:], "digest") }
