@@ -1,0 +1,389 @@
+package pbft
+
+import (
+	"slices"
+
+	"github.com/foresay/foresay/bft"
+	"github.com/foresay/foresay/keyspace"
+	"github.com/foresay/foresay/protocol"
+)
+
+// Keys of a replica's disk, beside the state's.
+const (
+	statePrefix = "s/"
+	viewKey     = "p/view"
+	changeKey   = "p/change"
+	startKey    = "p/start"
+	stableKey   = "p/stable"
+	doneKey     = "p/done"
+)
+
+func (r *Replica) put(env *protocol.Env[bft.Message], key string, msg bft.Message) {
+	b, err := r.format.Append(nil, msg)
+	if err != nil {
+		panic(err) // a kind that was not declared
+	}
+	env.Put([]byte(key), b)
+}
+
+func get[T any](r *Replica, env *protocol.Env[bft.Message], key string) (T, bool) {
+	var none T
+	b, ok := env.Get([]byte(key))
+	if !ok {
+		return none, false
+	}
+	msg, err := r.format.Decode(b)
+	if err != nil {
+		return none, false
+	}
+	m, ok := msg.(T)
+	return m, ok
+}
+
+// Start is part of protocol.Node.
+func (r *Replica) Start(env *protocol.Env[bft.Message], log []protocol.Record[bft.Message]) {
+	state, err := keyspace.Open(env, statePrefix)
+	if err != nil {
+		return // it cannot take part, and says nothing
+	}
+	r.state = state
+	if m, ok := get[viewRecord](r, env, viewKey); ok {
+		r.view, r.active = m.View, m.Active
+	}
+	if m, ok := get[ViewChange](r, env, changeKey); ok && !r.active {
+		r.own = &m.Change
+		r.changes[r.cfg.ID] = m.Change
+	}
+	if m, ok := get[NewView](r, env, startKey); ok && m.Start.Body().View == r.view && r.active {
+		r.start = &m.Start
+	}
+	if m, ok := get[Stable](r, env, stableKey); ok {
+		r.stable = m.Proof
+	}
+	if m, ok := get[doneRecord](r, env, doneKey); ok {
+		r.committed, r.executed, r.top = m.Committed, m.Committed, m.Committed
+	}
+	r.offerAgain()
+	for _, rec := range log {
+		r.replay(rec)
+	}
+	if _, _, ok := state.Fetching(); ok {
+		r.beginFetch()
+	}
+	r.spoke = -maxIdleTicks
+	env.After(r.cfg.RoundTrip/2, beatTimer{})
+	if r.active && r.primary() && len(log) > 0 {
+		// What it told clients early before the crash may not be what it would propose now.
+		r.giveUp(env, r.view+1)
+	}
+}
+
+// replay takes a record of the log: what was accepted and prepared above what is stable.
+func (r *Replica) replay(rec protocol.Record[bft.Message]) {
+	switch m := rec.Msg.(type) {
+	case Propose:
+		o := m.Order.Body()
+		if !r.within(o.Seq) {
+			return
+		}
+		if _, ok := r.records[o.Seq]; !ok {
+			r.records[o.Seq] = rec.Index
+		}
+		r.takeBatch(m.Batch, o.Batch)
+		r.known[o.Batch] = max(r.known[o.Batch], o.Seq)
+		for i := range m.Requests {
+			d := r.st.digestOfRequest(m.Requests[i].Body())
+			if r.bodies[d] == nil {
+				r.bodies[d] = &body{request: m.Requests[i]}
+			}
+			r.bodies[d].at = max(r.bodies[d].at, o.Seq)
+		}
+		if p := r.place(o.Seq); o.View == r.view && r.active {
+			p.offer, p.accepted = &m.Order, true
+			if !r.primary() {
+				p.votes[r.cfg.ID] = r.st.votes.Sign(r.cfg.Scheme, r.cfg.Signer, Vote(*o))
+			}
+		}
+	case preparedRecord:
+		o := *m.Prepared.Order.Body()
+		if r.within(o.Seq) {
+			p := r.place(o.Seq)
+			p.prepared = &m.Prepared
+			p.commits[r.cfg.ID] = Commit{Order: o}
+		}
+	}
+}
+
+// onReached takes the word of a member that it has the state of a checkpoint.
+func (r *Replica) onReached(env *protocol.Env[bft.Message], c bft.Signed[Checkpoint]) {
+	b := c.Body()
+	if b.Seq <= r.low() || !r.within(b.Seq) || b.Seq%bft.Seq(r.cfg.CheckpointEvery) != 0 {
+		return
+	}
+	var same []bft.Signed[Checkpoint]
+	for _, m := range r.dir.Members {
+		if c.By(m.Key) {
+			r.reached[m.ID] = append(slices.DeleteFunc(r.reached[m.ID], func(s bft.Signed[Checkpoint]) bool {
+				return s.Body().Seq <= r.low() || s.Body().Seq == b.Seq
+			}), c)
+		}
+		for _, s := range r.reached[m.ID] {
+			if *s.Body() == *b {
+				same = append(same, s)
+			}
+		}
+	}
+	if len(same) >= r.dir.Quorum() {
+		r.onStable(env, bft.Join(same))
+	}
+}
+
+// onStable takes the proof that a checkpoint is stable: what is below it is not needed any more.
+func (r *Replica) onStable(env *protocol.Env[bft.Message], proof bft.Certificate[Checkpoint]) {
+	if proof.Body().Seq <= r.low() || !lawfulStable(r.dir, &proof) {
+		return
+	}
+	r.stable = proof
+	r.doublings = max(r.doublings-1, 0)
+	r.put(env, stableKey, Stable{proof})
+	r.forget(env)
+}
+
+// forget removes what is needed neither for what others ask nor to come to the stable checkpoint.
+func (r *Replica) forget(env *protocol.Env[bft.Message]) {
+	if r.fetch != nil || r.committed < r.low() {
+		return
+	}
+	low := r.low()
+	keep := env.NextIndex()
+	for seq := range r.places {
+		if seq <= low {
+			delete(r.places, seq)
+		}
+	}
+	for seq, i := range r.records {
+		if seq <= low {
+			delete(r.records, seq)
+		} else {
+			keep = min(keep, i)
+		}
+	}
+	env.Truncate(keep)
+	for d, b := range r.bodies {
+		if !b.waiting && b.at <= low {
+			delete(r.bodies, d)
+		}
+	}
+	for d := range r.batches {
+		if r.known[d] <= low {
+			delete(r.batches, d)
+			delete(r.known, d)
+		}
+	}
+	r.state.Release(uint64(low))
+}
+
+// catchUp fetches the state of the stable checkpoint if this replica does not get there by itself.
+func (r *Replica) catchUp(env *protocol.Env[bft.Message]) {
+	behind := r.low() > r.committed
+	if r.fetch == nil && behind && r.behind == r.committed+1 && r.tick%4 == 0 ||
+		r.fetch != nil && r.fetching.Seq < r.low() {
+		r.dropLayers()
+		r.beginFetch()
+	}
+	if r.tick%4 == 0 {
+		r.behind = 0
+		if behind {
+			r.behind = r.committed + 1
+		}
+	}
+	if r.fetch == nil {
+		return
+	}
+	if r.tick%4 == 0 { // who was asked may have nothing to say
+		for _, w := range r.wants {
+			r.fetch.Again(w)
+		}
+		r.wants = nil
+		r.asked++
+	}
+	r.askForState(env)
+}
+
+func (r *Replica) beginFetch() {
+	r.fetching = r.stable.Body()
+	r.fetch = r.state.Fetch(uint64(r.fetching.Seq), r.fetching.State)
+	r.lead, r.wants = leading{}, nil
+}
+
+func (r *Replica) askForState(env *protocol.Env[bft.Message]) {
+	if len(r.others) == 0 {
+		return
+	}
+	m := StateWanted{Seq: r.fetching.Seq}
+	for _, w := range r.fetch.Wants(maxWants - r.fetch.Asked()) {
+		m.Wants = append(m.Wants, string(w))
+		r.wants = append(r.wants, w)
+	}
+	if len(m.Wants) > 0 {
+		env.Send(r.others[r.asked%len(r.others)], m)
+	}
+	r.endFetch(env)
+}
+
+func (r *Replica) endFetch(env *protocol.Env[bft.Message]) {
+	if !r.fetch.Done() {
+		return
+	}
+	r.fetch = nil
+	r.committed, r.executed, r.top = r.fetching.Seq, r.fetching.Seq, r.fetching.Seq
+	r.put(env, doneKey, doneRecord{r.committed})
+	for seq, p := range r.places {
+		if p.layer, p.results = nil, nil; seq <= r.committed {
+			delete(r.places, seq)
+		}
+	}
+	base := r.state.Committed()
+	for _, d := range slices.Clone(r.arrivals) {
+		if !fresh(base, r.bodies[d].request.Body()) {
+			r.settled(d)
+		}
+	}
+	r.forget(env)
+}
+
+func (r *Replica) onStateWanted(env *protocol.Env[bft.Message], from protocol.ID, m StateWanted) {
+	moment, ok := r.state.At(uint64(m.Seq))
+	if !ok || r.fetch != nil || len(m.Wants) > maxWants {
+		env.Send(from, Stable{r.stable})
+		return
+	}
+	for _, w := range m.Wants {
+		page, err := moment.Page(keyspace.Want(w), maxPageBytes)
+		if err == nil {
+			env.Send(from, StatePage{m.Seq, w, page})
+		}
+	}
+}
+
+func (r *Replica) onStatePage(env *protocol.Env[bft.Message], m StatePage) {
+	if r.fetch == nil || m.Seq != r.fetching.Seq || r.fetch.Take(keyspace.Want(m.Want), m.Page) != nil {
+		return
+	}
+	r.askForState(env)
+}
+
+// onStatus sends a member what it lacks.
+func (r *Replica) onStatus(env *protocol.Env[bft.Message], from protocol.ID, m Status) {
+	switch {
+	case r.start != nil && r.active && (m.View < r.view || m.View == r.view && !m.Active):
+		env.Send(from, NewView{*r.start})
+	case !r.active && r.own != nil && (m.View < r.view || m.View == r.view && !m.Active):
+		env.Send(from, ViewChange{*r.own})
+	}
+	if m.Stable < r.low() {
+		env.Send(from, Stable{r.stable})
+	}
+	for _, s := range r.reached[r.cfg.ID] {
+		if s.Body().Seq > m.Stable {
+			env.Send(from, Reached{s})
+		}
+	}
+	low := max(m.Committed, m.Stable, r.low())
+	for seq := low + 1; seq <= low+maxResent; seq++ {
+		if p := r.places[seq]; p != nil {
+			r.resend(env, from, m, p)
+		}
+	}
+}
+
+// resend says again what this replica has said of a place.
+func (r *Replica) resend(env *protocol.Env[bft.Message], to protocol.ID, m Status, p *place) {
+	if r.active && m.Active && m.View == r.view && p.accepted {
+		env.Send(to, r.proposal(p, false))
+		if v, ok := p.votes[r.cfg.ID]; ok {
+			env.Send(to, Prepare{v})
+		}
+	}
+	if c, ok := p.commits[r.cfg.ID]; ok {
+		env.Send(to, c)
+	}
+}
+
+// askForBodies asks everybody for what the next places need.
+func (r *Replica) askForBodies(env *protocol.Env[bft.Message]) {
+	for seq := r.committed + 1; seq <= r.committed+maxResent; seq++ {
+		if p := r.places[seq]; p != nil {
+			r.askFor(env, r.others, p)
+		}
+	}
+}
+
+// askFor asks some members for what a place lacks.
+func (r *Replica) askFor(env *protocol.Env[bft.Message], ids []protocol.ID, p *place) {
+	var want Wanted
+	switch {
+	case r.decide(p):
+		want = r.lacking(*p.done)
+	case p.offer != nil && !p.accepted:
+		want = r.lacking(p.offer.Body().Batch)
+	}
+	if !want.none() {
+		for _, id := range ids {
+			env.Send(id, want)
+		}
+	}
+}
+
+func (r *Replica) onWanted(env *protocol.Env[bft.Message], from protocol.ID, m Wanted) {
+	var out Bodies
+	for _, d := range m.Batches[:min(len(m.Batches), maxResent)] {
+		if b, ok := r.batches[d]; ok {
+			out.Batches = append(out.Batches, b)
+			for _, e := range b.Entries {
+				if x := r.bodies[e.Request]; x != nil && size(x.request.Body()) <= inlineBytes {
+					out.Requests = append(out.Requests, x.request)
+				}
+			}
+		}
+	}
+	for _, d := range m.Requests[:min(len(m.Requests), r.cfg.MaxBatch)] {
+		if b := r.bodies[d]; b != nil {
+			out.Requests = append(out.Requests, b.request)
+		}
+	}
+	if len(out.Batches)+len(out.Requests) > 0 {
+		env.Send(from, out)
+	}
+}
+
+// onBodies takes what the next places need.
+func (r *Replica) onBodies(env *protocol.Env[bft.Message], m Bodies) {
+	for seq := r.committed + 1; seq <= r.low()+r.window(); seq++ {
+		p := r.places[seq]
+		if p == nil {
+			continue
+		}
+		var want bft.Digest
+		switch {
+		case r.decide(p):
+			want = *p.done
+		case p.offer != nil && !p.accepted:
+			want = p.offer.Body().Batch
+		default:
+			continue
+		}
+		for _, b := range m.Batches {
+			r.takeBatch(b, want)
+		}
+		for i := range m.Requests {
+			r.takeRequest(&m.Requests[i], want)
+		}
+		r.known[want] = max(r.known[want], seq)
+		for _, e := range r.batches[want].Entries {
+			if b := r.bodies[e.Request]; b != nil {
+				b.at = max(b.at, seq)
+			}
+		}
+	}
+}
