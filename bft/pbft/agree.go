@@ -308,16 +308,15 @@ func (r *Replica) perform(p *place, batch bft.Digest) bool {
 
 // dropLayers undoes all that is not committed.
 func (r *Replica) dropLayers() {
-	for seq := r.committed + 1; seq <= r.top; seq++ {
-		if p := r.places[seq]; p.layer != nil && r.state.Layers() > 0 {
-			if seq == r.committed+1 {
-				r.state.Drop(p.layer)
-			}
-			p.layer, p.results = nil, nil
-		}
-	}
-	if r.top == r.committed && r.lead.open != nil {
+	switch {
+	case r.top > r.committed:
+		r.state.Drop(r.places[r.committed+1].layer)
+	case r.lead.open != nil:
 		r.state.Drop(r.lead.open.layer)
+	}
+	for seq := r.committed + 1; seq <= r.top; seq++ {
+		p := r.places[seq]
+		p.layer, p.results = nil, nil
 	}
 	r.lead = leading{}
 	r.executed, r.top = r.committed, r.committed
