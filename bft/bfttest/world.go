@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/foresay/foresay/bft"
@@ -181,13 +182,13 @@ func (w *World) run() error {
 	if err := w.Sim.RunUntil(w.sc.Settle, func() bool {
 		return !slices.ContainsFunc(w.clients, func(c *client) bool { return c.lastBegun < healed })
 	}); err != nil {
-		return fmt.Errorf("a client is not served after the faults: %w", err)
+		return fmt.Errorf("a client is not served after the faults: %s: %w", w.standings(), err)
 	}
 	w.stopped = true
 	if err := w.Sim.RunUntil(w.sc.Settle, func() bool {
 		return !slices.ContainsFunc(w.clients, func(c *client) bool { return c.open > 0 })
 	}); err != nil {
-		return fmt.Errorf("a call never ends: %w", err)
+		return fmt.Errorf("a call never ends: %s: %w", w.standings(), err)
 	}
 	var differ string
 	if err := w.Sim.RunUntil(w.sc.Settle, func() bool { differ = w.differences(); return differ == "" }); err != nil {
@@ -203,6 +204,19 @@ func (w *World) run() error {
 func (w *World) observed(id protocol.ID) bft.Observed {
 	o, _ := w.Sim.Get(id).(bft.Observed)
 	return o
+}
+
+// standings tells how the honest replicas are.
+func (w *World) standings() string {
+	var out []string
+	for _, id := range w.honest {
+		if o := w.observed(id); o != nil {
+			out = append(out, fmt.Sprintf("%d: %+v", id, o.Standing()))
+		} else {
+			out = append(out, fmt.Sprintf("%d is down", id))
+		}
+	}
+	return strings.Join(out, ", ")
 }
 
 // check holds the honest replicas to each other in each step: one batch in one place.

@@ -16,10 +16,10 @@ type place struct {
 	again    bool // the offer is a new view's, which proposes again
 	accepted bool
 	votes    map[protocol.ID]bft.Signed[Vote]
-	commits  map[protocol.ID]Commit
+	commits  map[protocol.ID]Order      // what members have prepared last
+	told     map[protocol.ID]bft.Digest // what members say is committed
 	prepared *Prepared // the newest, of whatever view
 	done     *bft.Digest
-	said     bool // Commit with Done was said
 	layer    *keyspace.Layer
 	results  []executed
 }
@@ -34,7 +34,8 @@ type executed struct {
 func (r *Replica) place(seq bft.Seq) *place {
 	p := r.places[seq]
 	if p == nil {
-		p = &place{seq: seq, votes: map[protocol.ID]bft.Signed[Vote]{}, commits: map[protocol.ID]Commit{}}
+		p = &place{seq: seq, votes: map[protocol.ID]bft.Signed[Vote]{}, commits: map[protocol.ID]Order{},
+			told: map[protocol.ID]bft.Digest{}}
 		r.places[seq] = p
 	}
 	return p
@@ -75,11 +76,12 @@ func (r *Replica) onPropose(env *protocol.Env[bft.Message], from protocol.ID, m 
 	}
 }
 
-// timely reports whether the times of a batch are in order and near this replica's own. One that is
-// proposed again needs no such check: it would never be accepted by a replica whose clock has gone on.
+// timely reports whether the times of a batch are in order, and near this replica's own unless the
+// group's time is there already, which does not go back if a clock was wrong. One that is proposed
+// again needs no such check: a replica whose clock has gone on could never accept it.
 func (r *Replica) timely(env *protocol.Env[bft.Message], b Batch) bool {
 	for i, e := range b.Entries {
-		if i > 0 && e.Time < b.Entries[i-1].Time || (e.Time-env.Now).Abs() > r.cfg.ClockSlack {
+		if i > 0 && e.Time < b.Entries[i-1].Time || e.Time > r.latest && (e.Time-env.Now).Abs() > r.cfg.ClockSlack {
 			return false
 		}
 	}
@@ -142,6 +144,7 @@ func (r *Replica) accept(env *protocol.Env[bft.Message], p *place) {
 	for _, e := range r.batches[o.Batch].Entries {
 		b := r.bodies[e.Request]
 		b.at = max(b.at, p.seq)
+		r.latest = max(r.latest, e.Time)
 	}
 	r.known[o.Batch] = max(r.known[o.Batch], p.seq)
 	if !r.primary() {
@@ -201,9 +204,8 @@ func (r *Replica) prepare(env *protocol.Env[bft.Message], p *place) {
 	}
 	p.prepared = &Prepared{*p.offer, bft.Join(votes)}
 	env.Append(preparedRecord{*p.prepared})
-	c := Commit{Order: o}
-	p.commits[r.cfg.ID] = c
-	r.toOthers(env, c)
+	p.commits[r.cfg.ID] = o
+	r.toOthers(env, Commit{Order: o, Done: p.done != nil})
 }
 
 // onCommit takes the word of a member, which also those hear who have given the view up.
@@ -212,10 +214,10 @@ func (r *Replica) onCommit(env *protocol.Env[bft.Message], from protocol.ID, m C
 		return
 	}
 	p := r.place(m.Order.Seq)
-	if was, ok := p.commits[from]; ok && was.Done && !m.Done {
-		return
+	p.commits[from] = m.Order
+	if m.Done {
+		p.told[from] = m.Order.Batch
 	}
-	p.commits[from] = m
 }
 
 // decide reports whether the batch of a place is committed: a quorum has it prepared in one view, of
@@ -226,21 +228,22 @@ func (r *Replica) decide(p *place) bool {
 	}
 	for _, m := range r.dir.Members {
 		c, ok := p.commits[m.ID]
-		if !ok {
-			continue
-		}
-		same, done := 0, 0
+		told, done := p.told[m.ID]
+		prepared, committed := 0, 0
 		for _, o := range r.dir.Members {
-			if d, ok := p.commits[o.ID]; ok && d.Order == c.Order {
-				same++
+			if d, also := p.commits[o.ID]; ok && also && d == c {
+				prepared++
 			}
-			if d, ok := p.commits[o.ID]; ok && d.Done && d.Order.Batch == c.Order.Batch {
-				done++
+			if d, also := p.told[o.ID]; done && also && d == told {
+				committed++
 			}
 		}
-		here := p.prepared != nil && *p.prepared.Order.Body() == c.Order
-		if here && same >= r.dir.Quorum() || done >= r.dir.Witness() {
-			p.done = &c.Order.Batch
+		switch {
+		case prepared >= r.dir.Quorum() && p.prepared != nil && *p.prepared.Order.Body() == c:
+			p.done = &c.Batch
+			return true
+		case committed >= r.dir.Witness():
+			p.done = &told
 			return true
 		}
 	}
@@ -357,11 +360,6 @@ func (r *Replica) commit(env *protocol.Env[bft.Message]) bool {
 		r.settled(x.digest)
 	}
 	p.results = nil
-	c := Commit{Order: Order{Seq: p.seq, Batch: *p.done}, Done: true}
-	if p.prepared != nil && p.prepared.Order.Body().Batch == *p.done {
-		c.Order = *p.prepared.Order.Body()
-	}
-	p.commits[r.cfg.ID] = c
 	if r.committed%bft.Seq(r.cfg.CheckpointEvery) == 0 {
 		digest := r.state.Checkpoint(uint64(r.committed))
 		s := r.st.checkpoints.Sign(r.cfg.Scheme, r.cfg.Signer, Checkpoint{r.committed, digest})

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/foresay/foresay/bft"
+	"github.com/foresay/foresay/bft/sessions"
 	"github.com/foresay/foresay/keyspace"
 	"github.com/foresay/foresay/protocol"
 )
@@ -63,6 +64,7 @@ func (r *Replica) Start(env *protocol.Env[bft.Message], log []protocol.Record[bf
 	if m, ok := get[doneRecord](r, env, doneKey); ok {
 		r.committed, r.executed, r.top = m.Committed, m.Committed, m.Committed
 	}
+	r.latest = sessions.Time(r.state.Committed())
 	r.offerAgain()
 	for _, rec := range log {
 		r.replay(rec)
@@ -109,7 +111,7 @@ func (r *Replica) replay(rec protocol.Record[bft.Message]) {
 		if r.within(o.Seq) {
 			p := r.place(o.Seq)
 			p.prepared = &m.Prepared
-			p.commits[r.cfg.ID] = Commit{Order: o}
+			p.commits[r.cfg.ID] = o
 		}
 	}
 }
@@ -238,6 +240,7 @@ func (r *Replica) endFetch(env *protocol.Env[bft.Message]) {
 	r.fetch = nil
 	r.committed, r.executed, r.top = r.fetching.Seq, r.fetching.Seq, r.fetching.Seq
 	r.put(env, doneKey, doneRecord{r.committed})
+	r.latest = max(r.latest, sessions.Time(r.state.Committed()))
 	for seq, p := range r.places {
 		if p.layer, p.results = nil, nil; seq <= r.committed {
 			delete(r.places, seq)
@@ -305,8 +308,12 @@ func (r *Replica) resend(env *protocol.Env[bft.Message], to protocol.ID, m Statu
 			env.Send(to, Prepare{v})
 		}
 	}
-	if c, ok := p.commits[r.cfg.ID]; ok {
-		env.Send(to, c)
+	o, ok := p.commits[r.cfg.ID]
+	if p.done != nil && o.Batch != *p.done {
+		o, ok = Order{Seq: p.seq, Batch: *p.done}, true
+	}
+	if ok {
+		env.Send(to, Commit{Order: o, Done: p.done != nil})
 	}
 }
 

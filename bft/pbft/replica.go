@@ -53,6 +53,7 @@ type Replica struct {
 	arrivals []bft.Digest           // waiting requests in the order in which they came
 	waiting  map[protocol.ID]int    // requests by client
 	reads    []waitingRead
+	latest   time.Duration // of the times of all that was accepted
 	reached  map[protocol.ID][]bft.Signed[Checkpoint] // above stable
 
 	lead      leading

@@ -14,7 +14,7 @@ func (r *Replica) timeout() int { return 8 << r.doublings }
 // which a quorum waits does not begin.
 func (r *Replica) watch(env *protocol.Env[bft.Message]) {
 	if !r.active {
-		if r.tick-r.since > r.timeout() && r.supporters(r.view) >= r.dir.Quorum() {
+		if r.tick-r.since > r.timeout() && r.gone(r.view) >= r.dir.Quorum() {
 			r.giveUp(env, r.view+1)
 		}
 		return
@@ -37,6 +37,17 @@ func (r *Replica) watch(env *protocol.Env[bft.Message]) {
 func (r *Replica) supporters(v bft.View) (n int) {
 	for _, m := range r.dir.Members {
 		if c, ok := r.changes[m.ID]; ok && c.Body().View == v {
+			n++
+		}
+	}
+	return n
+}
+
+// gone returns how many members have given up all views below one. Some of them may be further: they
+// do not wait for that view any more, and nobody is to wait for them.
+func (r *Replica) gone(v bft.View) (n int) {
+	for _, m := range r.dir.Members {
+		if c, ok := r.changes[m.ID]; ok && c.Body().View >= v {
 			n++
 		}
 	}
@@ -97,7 +108,7 @@ func (r *Replica) onChange(env *protocol.Env[bft.Message], c bft.Signed[Change])
 		r.giveUp(env, slices.Min(ahead))
 		return
 	}
-	if r.supporters(r.view) == r.dir.Quorum() && !r.active {
+	if r.gone(r.view) == r.dir.Quorum() && !r.active {
 		r.since = r.tick // from now on the next primary is late
 	}
 	r.begin(env)
