@@ -46,13 +46,20 @@ type Protocol struct {
 	NewClient  func(ClientConfig) (protocol.Node[Message], error)
 	// Codec returns the codec of a group's messages and records, which checks signatures.
 	Codec func(*Scheme) protocol.Codec[Message]
+	// Strategies are how a replica can betray the others, and Traitor makes a traitor of a replica:
+	// a wrapper around it that has its keys. They are for tests.
+	Strategies []string
+	Traitor    func(strategy string) Traitor
 }
+
+// A Traitor makes a replica do as it likes.
+type Traitor func(node protocol.Node[Message], cfg ReplicaConfig) protocol.Node[Message]
 
 // Standing is how far a replica is.
 type Standing struct {
-	View                                View
-	Active                              bool // the view has begun here
-	Stable, Committed, Executed, Placed Seq
+	View                             View
+	Active                           bool // the view has begun here
+	Stable, Committed, Executed, Top Seq
 }
 
 // Observed is a replica that can be looked at.

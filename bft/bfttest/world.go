@@ -25,7 +25,7 @@ type Scenario struct {
 	Replicas int // 0 is 4
 	Clients  int // 0 is 3
 	// Traitors are replicas that do as they like, by the place of each among the members, from 0 on.
-	Traitors map[int]Traitor
+	Traitors map[int]bft.Traitor
 	// For is how long faults strike; 0 is 5 s. Afterwards everything must come in order within
 	// Settle, though the traitors stay; 0 is 20 s.
 	For, Settle time.Duration
@@ -36,9 +36,6 @@ type Scenario struct {
 	Script  func(*World)
 	Replay  string
 }
-
-// Traitor makes a traitor of an honest node. It has the node's keys.
-type Traitor func(node protocol.Node[bft.Message], cfg bft.ReplicaConfig) protocol.Node[bft.Message]
 
 // Report is what a scenario came to.
 type Report struct {

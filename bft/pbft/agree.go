@@ -12,13 +12,13 @@ type place struct {
 	seq bft.Seq
 	// offer is the order of the present view, as it came; accepted says that it, its batch and its
 	// requests are here and on disk.
-	offer    *bft.Signed[Order]
+	offer    *bft.Signed[orderBody]
 	again    bool // the offer is a new view's, which proposes again
 	accepted bool
-	votes    map[protocol.ID]bft.Signed[Vote]
-	commits  map[protocol.ID]Order      // what members have prepared last
+	votes    map[protocol.ID]bft.Signed[voteBody]
+	commits  map[protocol.ID]orderBody  // what members have prepared last
 	told     map[protocol.ID]bft.Digest // what members say is committed
-	prepared *Prepared // the newest, of whatever view
+	prepared *preparedProof             // the newest, of whatever view
 	done     *bft.Digest
 	layer    *keyspace.Layer
 	results  []executed
@@ -31,10 +31,10 @@ type executed struct {
 	entries []sessions.Entry
 }
 
-func (r *Replica) place(seq bft.Seq) *place {
+func (r *replica) place(seq bft.Seq) *place {
 	p := r.places[seq]
 	if p == nil {
-		p = &place{seq: seq, votes: map[protocol.ID]bft.Signed[Vote]{}, commits: map[protocol.ID]Order{},
+		p = &place{seq: seq, votes: map[protocol.ID]bft.Signed[voteBody]{}, commits: map[protocol.ID]orderBody{},
 			told: map[protocol.ID]bft.Digest{}}
 		r.places[seq] = p
 	}
@@ -43,17 +43,17 @@ func (r *Replica) place(seq bft.Seq) *place {
 
 // within reports whether a place is one of those that are under way. A checkpoint that is stable
 // before this replica has come to it leaves it what is below, as it is about to come.
-func (r *Replica) within(seq bft.Seq) bool {
+func (r *replica) within(seq bft.Seq) bool {
 	return seq > min(r.low(), r.committed) && seq <= r.low()+r.window()
 }
 
 // preparedNow reports whether the order of the present view is prepared.
-func (r *Replica) preparedNow(p *place) bool {
+func (r *replica) preparedNow(p *place) bool {
 	return p.accepted && p.prepared != nil && *p.prepared.Order.Body() == *p.offer.Body()
 }
 
 // onPropose takes the order of a primary, from whoever passes it on.
-func (r *Replica) onPropose(env *protocol.Env[bft.Message], from protocol.ID, m Propose) {
+func (r *replica) onPropose(env *protocol.Env[bft.Message], from protocol.ID, m proposal) {
 	o := m.Order.Body()
 	if !r.active || o.View != r.view || !r.within(o.Seq) || !m.Order.By(r.dir.Primary(r.view).Key) {
 		return
@@ -79,7 +79,7 @@ func (r *Replica) onPropose(env *protocol.Env[bft.Message], from protocol.ID, m 
 // timely reports whether the times of a batch are in order, and near this replica's own unless the
 // group's time is there already, which does not go back if a clock was wrong. One that is proposed
 // again needs no such check: a replica whose clock has gone on could never accept it.
-func (r *Replica) timely(env *protocol.Env[bft.Message], b Batch) bool {
+func (r *replica) timely(env *protocol.Env[bft.Message], b requestBatch) bool {
 	for i, e := range b.Entries {
 		if i > 0 && e.Time < b.Entries[i-1].Time || e.Time > r.latest && (e.Time-env.Now).Abs() > r.cfg.ClockSlack {
 			return false
@@ -89,14 +89,14 @@ func (r *Replica) timely(env *protocol.Env[bft.Message], b Batch) bool {
 }
 
 // takeBatch keeps a batch that is wanted.
-func (r *Replica) takeBatch(b Batch, want bft.Digest) {
+func (r *replica) takeBatch(b requestBatch, want bft.Digest) {
 	if want != (bft.Digest{}) && len(b.Entries) <= r.cfg.MaxBatch && r.st.digestOf(b) == want {
 		r.batches[want] = b
 	}
 }
 
 // takeRequest keeps a request if a batch has it that is here.
-func (r *Replica) takeRequest(m *bft.Signed[bft.Request], of bft.Digest) {
+func (r *replica) takeRequest(m *bft.Signed[bft.Request], of bft.Digest) {
 	if !r.dir.From(m) || !m.Body().Lawful() {
 		return
 	}
@@ -109,13 +109,13 @@ func (r *Replica) takeRequest(m *bft.Signed[bft.Request], of bft.Digest) {
 }
 
 // lacking returns what of a batch is not here.
-func (r *Replica) lacking(batch bft.Digest) (out Wanted) {
+func (r *replica) lacking(batch bft.Digest) (out wanted) {
 	if batch == (bft.Digest{}) {
 		return out
 	}
 	b, ok := r.batches[batch]
 	if !ok {
-		return Wanted{Batches: []bft.Digest{batch}}
+		return wanted{Batches: []bft.Digest{batch}}
 	}
 	for _, e := range b.Entries {
 		if r.bodies[e.Request] == nil {
@@ -125,10 +125,10 @@ func (r *Replica) lacking(batch bft.Digest) (out Wanted) {
 	return out
 }
 
-func (w Wanted) none() bool { return len(w.Batches)+len(w.Requests) == 0 }
+func (w wanted) none() bool { return len(w.Batches)+len(w.Requests) == 0 }
 
 // accept accepts the order of a place if all of it is here: it is on disk before it is voted for.
-func (r *Replica) accept(env *protocol.Env[bft.Message], p *place) {
+func (r *replica) accept(env *protocol.Env[bft.Message], p *place) {
 	if p.offer == nil || p.accepted || !r.active {
 		return
 	}
@@ -148,17 +148,17 @@ func (r *Replica) accept(env *protocol.Env[bft.Message], p *place) {
 	}
 	r.known[o.Batch] = max(r.known[o.Batch], p.seq)
 	if !r.primary() {
-		v := r.st.votes.Sign(r.cfg.Scheme, r.cfg.Signer, Vote(o))
+		v := r.st.votes.Sign(r.cfg.Scheme, r.cfg.Signer, voteBody(o))
 		p.votes[r.cfg.ID] = v
-		r.toOthers(env, Prepare{v})
+		r.toOthers(env, prepare{v})
 	}
 	r.prepare(env, p)
 }
 
 // proposal returns the order of a place with its batch and its requests, if not all then those that
 // are small.
-func (r *Replica) proposal(p *place, all bool) Propose {
-	m := Propose{Order: *p.offer, Batch: r.batches[p.offer.Body().Batch]}
+func (r *replica) proposal(p *place, all bool) proposal {
+	m := proposal{Order: *p.offer, Batch: r.batches[p.offer.Body().Batch]}
 	for _, e := range m.Batch.Entries {
 		b := r.bodies[e.Request]
 		if b != nil && (all || size(b.request.Body()) <= inlineBytes) {
@@ -175,7 +175,7 @@ func size(m *bft.Request) (n int) {
 	return n
 }
 
-func (r *Replica) onPrepare(v bft.Signed[Vote]) {
+func (r *replica) onPrepare(v bft.Signed[voteBody]) {
 	b := v.Body()
 	if b.View != r.view || !r.active || !r.within(b.Seq) {
 		return
@@ -188,28 +188,28 @@ func (r *Replica) onPrepare(v bft.Signed[Vote]) {
 }
 
 // prepare notes that a quorum has accepted the order: that is on disk before anybody is told.
-func (r *Replica) prepare(env *protocol.Env[bft.Message], p *place) {
+func (r *replica) prepare(env *protocol.Env[bft.Message], p *place) {
 	if !p.accepted || r.preparedNow(p) {
 		return
 	}
 	o := *p.offer.Body()
-	var votes []bft.Signed[Vote]
+	var votes []bft.Signed[voteBody]
 	for _, m := range r.dir.Members {
-		if v, ok := p.votes[m.ID]; ok && Order(*v.Body()) == o {
+		if v, ok := p.votes[m.ID]; ok && orderBody(*v.Body()) == o {
 			votes = append(votes, v)
 		}
 	}
 	if len(votes) < r.dir.Quorum()-1 {
 		return
 	}
-	p.prepared = &Prepared{*p.offer, bft.Join(votes)}
+	p.prepared = &preparedProof{*p.offer, bft.Join(votes)}
 	env.Append(preparedRecord{*p.prepared})
 	p.commits[r.cfg.ID] = o
-	r.toOthers(env, Commit{Order: o, Done: p.done != nil})
+	r.toOthers(env, commit{Order: o, Done: p.done != nil})
 }
 
 // onCommit takes the word of a member, which also those hear who have given the view up.
-func (r *Replica) onCommit(env *protocol.Env[bft.Message], from protocol.ID, m Commit) {
+func (r *replica) onCommit(env *protocol.Env[bft.Message], from protocol.ID, m commit) {
 	if !r.within(m.Order.Seq) || m.Order.Seq <= r.committed {
 		return
 	}
@@ -222,7 +222,7 @@ func (r *Replica) onCommit(env *protocol.Env[bft.Message], from protocol.ID, m C
 
 // decide reports whether the batch of a place is committed: a quorum has it prepared in one view, of
 // which this replica is one; or as many say that it is committed that one of them does not lie.
-func (r *Replica) decide(p *place) bool {
+func (r *replica) decide(p *place) bool {
 	if p.done != nil {
 		return true
 	}
@@ -251,7 +251,7 @@ func (r *Replica) decide(p *place) bool {
 }
 
 // advance does what has become possible.
-func (r *Replica) advance(env *protocol.Env[bft.Message]) {
+func (r *replica) advance(env *protocol.Env[bft.Message]) {
 	for seq := min(r.low(), r.committed) + 1; seq <= r.low()+r.window(); seq++ {
 		if p := r.places[seq]; p != nil {
 			r.accept(env, p)
@@ -268,7 +268,7 @@ func (r *Replica) advance(env *protocol.Env[bft.Message]) {
 
 // execute executes the next batch, if it is prepared in this view or committed, and tells the
 // clients. A primary has done so already when it proposed it, and only tells.
-func (r *Replica) execute(env *protocol.Env[bft.Message]) bool {
+func (r *replica) execute(env *protocol.Env[bft.Message]) bool {
 	p := r.places[r.executed+1]
 	if p == nil {
 		return false
@@ -295,7 +295,7 @@ func (r *Replica) execute(env *protocol.Env[bft.Message]) bool {
 }
 
 // perform executes a batch in a layer of its own above all others.
-func (r *Replica) perform(p *place, batch bft.Digest) bool {
+func (r *replica) perform(p *place, batch bft.Digest) bool {
 	if !r.lacking(batch).none() || r.top != p.seq-1 || r.lead.open != nil {
 		return false
 	}
@@ -310,7 +310,7 @@ func (r *Replica) perform(p *place, batch bft.Digest) bool {
 }
 
 // dropLayers undoes all that is not committed.
-func (r *Replica) dropLayers() {
+func (r *replica) dropLayers() {
 	switch {
 	case r.top > r.committed:
 		r.state.Drop(r.places[r.committed+1].layer)
@@ -326,17 +326,17 @@ func (r *Replica) dropLayers() {
 }
 
 // reply tells the clients what became of their requests.
-func (r *Replica) reply(env *protocol.Env[bft.Message], p *place, tentative bool) {
+func (r *replica) reply(env *protocol.Env[bft.Message], p *place, tentative bool) {
 	for _, x := range p.results {
 		b := r.bodies[x.digest]
 		r.tell(env, x.request, x.entries, tentative, b != nil && b.full)
 	}
 }
 
-func (r *Replica) tell(env *protocol.Env[bft.Message], m *bft.Request, entries []sessions.Entry, tentative, full bool) {
-	reply := Reply{View: r.view, Session: m.Session}
+func (r *replica) tell(env *protocol.Env[bft.Message], m *bft.Request, entries []sessions.Entry, tentative, full bool) {
+	reply := replies{View: r.view, Session: m.Session}
 	for _, e := range entries {
-		item := ReplyItem{Number: e.Number, Seq: e.Seq, Tentative: tentative && e.Seq > r.committed,
+		item := replyItem{Number: e.Number, Seq: e.Seq, Tentative: tentative && e.Seq > r.committed,
 			Digest: e.Result.Digest()}
 		if full {
 			item.Full, item.Result = true, e.Result
@@ -347,7 +347,7 @@ func (r *Replica) tell(env *protocol.Env[bft.Message], m *bft.Request, entries [
 }
 
 // commit commits the next batch that was executed, when it cannot come out otherwise.
-func (r *Replica) commit(env *protocol.Env[bft.Message]) bool {
+func (r *replica) commit(env *protocol.Env[bft.Message]) bool {
 	p := r.places[r.committed+1]
 	if p == nil || p.seq > r.executed || !r.decide(p) {
 		return false
@@ -362,15 +362,15 @@ func (r *Replica) commit(env *protocol.Env[bft.Message]) bool {
 	p.results = nil
 	if r.committed%bft.Seq(r.cfg.CheckpointEvery) == 0 {
 		digest := r.state.Checkpoint(uint64(r.committed))
-		s := r.st.checkpoints.Sign(r.cfg.Scheme, r.cfg.Signer, Checkpoint{r.committed, digest})
-		r.toOthers(env, Reached{s})
+		s := r.st.checkpoints.Sign(r.cfg.Scheme, r.cfg.Signer, checkpointBody{r.committed, digest})
+		r.toOthers(env, reached{s})
 		r.onReached(env, s)
 	}
 	return true
 }
 
 // settled forgets that a request waits.
-func (r *Replica) settled(d bft.Digest) {
+func (r *replica) settled(d bft.Digest) {
 	if b := r.bodies[d]; b != nil && b.waiting {
 		b.waiting = false
 		r.waiting[b.request.Body().Client]--

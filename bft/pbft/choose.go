@@ -8,23 +8,23 @@ import (
 
 // lawfulStable reports whether a certificate proves a checkpoint: that of no batch at all needs no
 // proof.
-func lawfulStable(d *bft.Directory, c *bft.Certificate[Checkpoint]) bool {
+func lawfulStable(d *bft.Directory, c *bft.Certificate[checkpointBody]) bool {
 	if c.Body().Seq == 0 {
-		return c.Body() == Checkpoint{}
+		return c.Body() == checkpointBody{}
 	}
 	return c.Count(d.IsMember) >= d.Quorum()
 }
 
 // lawfulPrepared reports whether a quorum has accepted an order: its primary and the backups that
 // voted for it.
-func lawfulPrepared(d *bft.Directory, p *Prepared) bool {
+func lawfulPrepared(d *bft.Directory, p *preparedProof) bool {
 	o, primary := *p.Order.Body(), d.Primary(p.Order.Body().View)
 	backup := func(k bft.Key) bool { return k != primary.Key && d.IsMember(k) }
-	return p.Order.By(primary.Key) && Order(p.Votes.Body()) == o && p.Votes.Count(backup) >= d.Quorum()-1
+	return p.Order.By(primary.Key) && orderBody(p.Votes.Body()) == o && p.Votes.Count(backup) >= d.Quorum()-1
 }
 
 // lawfulChange reports whether what a Change says is proven. Who signed it is another question.
-func lawfulChange(d *bft.Directory, c *Change, window bft.Seq) bool {
+func lawfulChange(d *bft.Directory, c *changeBody, window bft.Seq) bool {
 	if !lawfulStable(d, &c.Stable) || bft.Seq(len(c.Prepared)) > window {
 		return false
 	}
@@ -43,8 +43,8 @@ func lawfulChange(d *bft.Directory, c *Change, window bft.Seq) bool {
 // choose returns what a new view begins with: the highest stable checkpoint of the changes, and
 // above it for each place up to the last one the batch that was prepared there in the highest view,
 // or none. The changes are lawful, and a quorum's.
-func choose(view bft.View, changes []*Change) (bft.Certificate[Checkpoint], []Order) {
-	var stable bft.Certificate[Checkpoint]
+func choose(view bft.View, changes []*changeBody) (bft.Certificate[checkpointBody], []orderBody) {
+	var stable bft.Certificate[checkpointBody]
 	var last bft.Seq
 	for _, c := range changes {
 		if c.Stable.Body().Seq > stable.Body().Seq {
@@ -54,18 +54,18 @@ func choose(view bft.View, changes []*Change) (bft.Certificate[Checkpoint], []Or
 			last = max(last, c.Prepared[n-1].Order.Body().Seq)
 		}
 	}
-	var out []Order
+	var out []orderBody
 	for seq := stable.Body().Seq + 1; seq <= last; seq++ {
-		var best *Order
+		var best *orderBody
 		for _, c := range changes {
-			i, ok := slices.BinarySearchFunc(c.Prepared, seq, func(p Prepared, s bft.Seq) int {
+			i, ok := slices.BinarySearchFunc(c.Prepared, seq, func(p preparedProof, s bft.Seq) int {
 				return int(int64(p.Order.Body().Seq - s))
 			})
 			if ok && (best == nil || c.Prepared[i].Order.Body().View > best.View) {
 				best = c.Prepared[i].Order.Body()
 			}
 		}
-		o := Order{View: view, Seq: seq}
+		o := orderBody{View: view, Seq: seq}
 		if best != nil {
 			o.Batch = best.Batch
 		}
@@ -76,13 +76,13 @@ func choose(view bft.View, changes []*Change) (bft.Certificate[Checkpoint], []Or
 
 // lawfulStart reports whether a new view begins as it must: its primary says so, a quorum has given
 // up what was before, and the orders are those that follow from their words.
-func lawfulStart(d *bft.Directory, s *bft.Signed[Start], window bft.Seq) bool {
+func lawfulStart(d *bft.Directory, s *bft.Signed[startBody], window bft.Seq) bool {
 	b, primary := s.Body(), d.Primary(s.Body().View)
 	if b.View == 0 || !s.By(primary.Key) || len(b.Changes) > len(d.Members) {
 		return false
 	}
 	signers := map[bft.Key]bool{}
-	var changes []*Change
+	var changes []*changeBody
 	for i := range b.Changes {
 		c := &b.Changes[i]
 		for _, m := range d.Members {
@@ -99,7 +99,7 @@ func lawfulStart(d *bft.Directory, s *bft.Signed[Start], window bft.Seq) bool {
 		return false
 	}
 	_, orders := choose(b.View, changes)
-	return slices.EqualFunc(b.Orders, orders, func(got bft.Signed[Order], want Order) bool {
+	return slices.EqualFunc(b.Orders, orders, func(got bft.Signed[orderBody], want orderBody) bool {
 		return got.By(primary.Key) && *got.Body() == want
 	})
 }

@@ -3,6 +3,7 @@ package pbft
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/foresay/foresay/bft"
@@ -12,7 +13,7 @@ import (
 
 // Client is a client of a group, a protocol.Node. Its application gives it a bft.Call and gets
 // bft.First, bft.Withdrawn and bft.Done.
-type Client struct {
+type client struct {
 	cfg     bft.ClientConfig
 	dir     *bft.Directory
 	st      *statements
@@ -74,7 +75,7 @@ const (
 )
 
 // NewClient returns a client node.
-func NewClient(c bft.ClientConfig) (*Client, error) {
+func newClient(c bft.ClientConfig) (*client, error) {
 	if c.Directory == nil || c.Scheme == nil || c.Signer == nil {
 		return nil, fmt.Errorf("pbft: ClientConfig: Directory, Scheme or Signer is nil")
 	}
@@ -83,13 +84,13 @@ func NewClient(c bft.ClientConfig) (*Client, error) {
 	}
 	orDefault(&c.RoundTrip, defaultRoundTrip)
 	n := len(c.Directory.Members)
-	return &Client{cfg: c, dir: c.Directory, st: newStatements(c.Scheme), open: map[bft.Number]*operation{},
+	return &client{cfg: c, dir: c.Directory, st: newStatements(c.Scheme), open: map[bft.Number]*operation{},
 		calls: map[bft.CallID]*operation{}, reads: map[bft.CallID]*read{}, views: make([]bft.View, n),
 		scores: make([]score, n)}, nil
 }
 
 // Start is part of protocol.Node.
-func (c *Client) Start(env *protocol.Env[bft.Message], _ []protocol.Record[bft.Message]) {
+func (c *client) Start(env *protocol.Env[bft.Message], _ []protocol.Record[bft.Message]) {
 	if b, ok := env.Get([]byte(sessionKeyOf)); ok && len(b) == 8 {
 		c.session = bft.SessionID(binary.BigEndian.Uint64(b))
 	}
@@ -99,7 +100,7 @@ func (c *Client) Start(env *protocol.Env[bft.Message], _ []protocol.Record[bft.M
 }
 
 // Receive is part of protocol.Node.
-func (c *Client) Receive(env *protocol.Env[bft.Message], from protocol.ID, msg bft.Message) {
+func (c *client) Receive(env *protocol.Env[bft.Message], from protocol.ID, msg bft.Message) {
 	if call, ok := msg.(bft.Call); ok && from == protocol.App {
 		c.call(env, call)
 		return
@@ -109,17 +110,17 @@ func (c *Client) Receive(env *protocol.Env[bft.Message], from protocol.ID, msg b
 		return
 	}
 	switch m := msg.(type) {
-	case Reply:
+	case replies:
 		c.onReply(env, i, m)
-	case Early:
+	case earlyReply:
 		c.onEarly(env, m.Reply)
-	case ReadReply:
+	case readReply:
 		c.onReadReply(env, i, m)
 	}
 }
 
 // Expire is part of protocol.Node.
-func (c *Client) Expire(env *protocol.Env[bft.Message], t protocol.Timer) {
+func (c *client) Expire(env *protocol.Env[bft.Message], t protocol.Timer) {
 	switch t.(type) {
 	case flushTimer:
 		c.flush(env)
@@ -140,18 +141,17 @@ func (c *Client) Expire(env *protocol.Env[bft.Message], t protocol.Timer) {
 	}
 }
 
-func (c *Client) lateReads() []bft.CallID {
+func (c *client) lateReads() []bft.CallID {
 	var late []bft.CallID
-	for id, r := range c.reads {
-		if c.tick-r.at >= readTicks {
+	for _, id := range slices.Sorted(maps.Keys(c.reads)) {
+		if c.tick-c.reads[id].at >= readTicks {
 			late = append(late, id)
 		}
 	}
-	slices.Sort(late)
 	return late
 }
 
-func (c *Client) call(env *protocol.Env[bft.Message], call bft.Call) {
+func (c *client) call(env *protocol.Env[bft.Message], call bft.Call) {
 	// A read that goes around the order may miss writes of this client that are not confirmed.
 	if !call.Read || c.cfg.Ordered || len(c.open)+len(c.queue) > 0 {
 		c.order(env, call)
@@ -161,11 +161,11 @@ func (c *Client) call(env *protocol.Env[bft.Message], call bft.Call) {
 	c.reads[call.ID] = &read{call: call, at: c.tick, said: make([]bft.Digest, n), spoke: make([]bool, n),
 		values: map[bft.Digest][]byte{}}
 	for i, m := range c.dir.Members {
-		env.SendAhead(m.ID, ReadAsk{uint64(call.ID), call.Command, i == int(call.ID)%n})
+		env.SendAhead(m.ID, readAsk{uint64(call.ID), call.Command, i == int(call.ID)%n})
 	}
 }
 
-func (c *Client) order(env *protocol.Env[bft.Message], call bft.Call) {
+func (c *client) order(env *protocol.Env[bft.Message], call bft.Call) {
 	o := &operation{call: call, words: make([]heard, len(c.dir.Members)), results: map[bft.Digest]bft.Result{}}
 	c.calls[call.ID] = o
 	c.queue = append(c.queue, o)
@@ -173,7 +173,7 @@ func (c *Client) order(env *protocol.Env[bft.Message], call bft.Call) {
 }
 
 // flush sends what has been called, as far as the session's window goes.
-func (c *Client) flush(env *protocol.Env[bft.Message]) {
+func (c *client) flush(env *protocol.Env[bft.Message]) {
 	for len(c.queue) > 0 {
 		r := bft.Request{Client: c.cfg.ID, Session: c.session, Acked: c.mayAck(), First: c.last + 1}
 		for len(c.queue) > 0 && len(r.Operations) < bft.MaxOperations && c.last+2 < r.Acked+sessions.Window {
@@ -200,9 +200,9 @@ func (c *Client) flush(env *protocol.Env[bft.Message]) {
 // mayAck returns up to where the session's results may be forgotten: what is done, but nothing that
 // an unanswered operation names, or one that is about to be sent. If that one is ordered later than
 // the acknowledgement it could not be judged any more.
-func (c *Client) mayAck() bft.Number {
+func (c *client) mayAck() bft.Number {
 	n := c.last
-	for number := range c.open {
+	for _, number := range slices.Sorted(maps.Keys(c.open)) {
 		n = min(n, number-1)
 	}
 	names := func(o *operation) {
@@ -216,8 +216,8 @@ func (c *Client) mayAck() bft.Number {
 			}
 		}
 	}
-	for _, o := range c.open {
-		names(o)
+	for _, number := range slices.Sorted(maps.Keys(c.open)) {
+		names(c.open[number])
 	}
 	for _, o := range c.queue {
 		names(o)
@@ -228,7 +228,7 @@ func (c *Client) mayAck() bft.Number {
 
 // operation returns what is sent for a call. What it says of calls that are done and forgotten by
 // the group is judged here.
-func (c *Client) operation(env *protocol.Env[bft.Message], o *operation) (bft.Operation, bool) {
+func (c *client) operation(env *protocol.Env[bft.Message], o *operation) (bft.Operation, bool) {
 	op := bft.Operation{Command: o.call.Command}
 	if x := c.calls[o.call.After]; x != nil && x.number > c.acked {
 		op.After = x.number
@@ -252,16 +252,16 @@ func (c *Client) operation(env *protocol.Env[bft.Message], o *operation) (bft.Op
 	return op, true
 }
 
-func (c *Client) send(env *protocol.Env[bft.Message], s *sent, again bool) {
+func (c *client) send(env *protocol.Env[bft.Message], s *sent, again bool) {
 	n := len(c.dir.Members)
 	full := int(s.request.Body().First) % n
 	for i, m := range c.dir.Members {
-		env.Send(m.ID, Submit{s.request, again || i == full})
+		env.Send(m.ID, submitted{s.request, again || i == full})
 	}
 }
 
 // end tells the application what became of a call.
-func (c *Client) end(env *protocol.Env[bft.Message], o *operation, r bft.Result) {
+func (c *client) end(env *protocol.Env[bft.Message], o *operation, r bft.Result) {
 	o.done, o.digest, o.outcome = true, r.Digest(), r.Outcome
 	if o.guess != nil {
 		c.scores[o.guessBy].note(*o.guess == o.digest)
@@ -287,7 +287,7 @@ func (c *Client) end(env *protocol.Env[bft.Message], o *operation, r bft.Result)
 	}
 }
 
-func (c *Client) onReply(env *protocol.Env[bft.Message], member int, m Reply) {
+func (c *client) onReply(env *protocol.Env[bft.Message], member int, m replies) {
 	if m.View > c.views[member] {
 		c.views[member] = m.View
 		c.withdraw(env)
@@ -315,14 +315,14 @@ func (c *Client) onReply(env *protocol.Env[bft.Message], member int, m Reply) {
 }
 
 // vouched returns the view of which an honest member says that it has come.
-func (c *Client) vouched() bft.View {
+func (c *client) vouched() bft.View {
 	views := slices.Clone(c.views)
 	slices.Sort(views)
 	return views[len(views)-c.dir.Witness()]
 }
 
 // withdraw takes back the guesses of views that are over.
-func (c *Client) withdraw(env *protocol.Env[bft.Message]) {
+func (c *client) withdraw(env *protocol.Env[bft.Message]) {
 	v := c.vouched()
 	for n := c.acked + 1; n <= c.last; n++ {
 		if o := c.open[n]; o != nil && o.guess != nil && o.view < v {
@@ -334,7 +334,7 @@ func (c *Client) withdraw(env *protocol.Env[bft.Message]) {
 
 // onEarly takes the early reply of a primary for a guess, if its view is vouched for and its guesses
 // have been good. It confirms nothing.
-func (c *Client) onEarly(env *protocol.Env[bft.Message], e bft.Signed[EarlyReply]) {
+func (c *client) onEarly(env *protocol.Env[bft.Message], e bft.Signed[earlyBody]) {
 	b := e.Body()
 	by := int(uint64(b.View) % uint64(len(c.dir.Members)))
 	if b.Client != c.cfg.ID || b.Session != c.session || b.View != c.vouched() || !e.By(c.dir.Members[by].Key) {
@@ -355,7 +355,7 @@ func (c *Client) onEarly(env *protocol.Env[bft.Message], e bft.Signed[EarlyReply
 }
 
 // onReadReply counts what members say of an optimised read. If they do not agree it is ordered.
-func (c *Client) onReadReply(env *protocol.Env[bft.Message], member int, m ReadReply) {
+func (c *client) onReadReply(env *protocol.Env[bft.Message], member int, m readReply) {
 	r := c.reads[bft.CallID(m.ID)]
 	if r == nil || r.spoke[member] {
 		return

@@ -3,6 +3,7 @@ package pbft_test
 import (
 	"testing"
 
+	"github.com/foresay/foresay/bft"
 	"github.com/foresay/foresay/bft/bfttest"
 	"github.com/foresay/foresay/bft/pbft"
 	"github.com/foresay/foresay/internal/seed"
@@ -34,14 +35,14 @@ func TestSeeds(t *testing.T) {
 // play plays a seed with a traitor of each strategy in turn, in the place of the first primary or
 // of another one.
 func play(seed uint64) (bfttest.Report, error) {
-	all := pbft.Strategies()
+	all := pbft.Protocol().Strategies
 	n := 4
 	if seed%5 == 4 {
 		n = 7
 	}
-	traitors := map[int]bfttest.Traitor{int(seed/14) % 2: pbft.Traitor(all[seed%uint64(len(all))])}
+	traitors := map[int]bft.Traitor{int(seed/14) % 2: pbft.Protocol().Traitor(all[seed%uint64(len(all))])}
 	if n == 7 {
-		traitors[2+int(seed)%5] = pbft.Traitor(all[(seed/7)%uint64(len(all))])
+		traitors[2+int(seed)%5] = pbft.Protocol().Traitor(all[(seed/7)%uint64(len(all))])
 	}
 	faults := sim.NoFaults
 	if seed%2 == 0 {
@@ -63,10 +64,10 @@ func TestTraitors(t *testing.T) {
 // TestEveryStrategy has each strategy in the first primary, and in the next one while the first one
 // is cut off, without other faults.
 func TestEveryStrategy(t *testing.T) {
-	for i, s := range pbft.Strategies() {
+	for i, s := range pbft.Protocol().Strategies {
 		for place := range 2 {
 			r, err := bfttest.Play(bfttest.Scenario{Protocol: pbft.Protocol(), Seed: uint64(i),
-				Traitors: map[int]bfttest.Traitor{place: pbft.Traitor(s)}})
+				Traitors: map[int]bft.Traitor{place: pbft.Protocol().Traitor(s)}})
 			t.Logf("%s at %d: %+v", s, place, r)
 			if err != nil {
 				t.Errorf("%s at %d: %v", s, place, err)
@@ -79,9 +80,9 @@ func TestEveryStrategy(t *testing.T) {
 // replicas differ. So it can.
 func TestTooManyTraitors(t *testing.T) {
 	for s := range uint64(10) {
-		c := pbft.Traitor(pbft.Conspire)
+		c := pbft.Protocol().Traitor("conspire")
 		_, err := bfttest.Play(bfttest.Scenario{Protocol: pbft.Protocol(), Seed: s,
-			Traitors: map[int]bfttest.Traitor{0: c, 1: c}})
+			Traitors: map[int]bft.Traitor{0: c, 1: c}})
 		if err != nil {
 			t.Logf("seed %d: %.200s", s, err)
 			return

@@ -19,7 +19,7 @@ type leading struct {
 // opening is the batch that is not proposed yet, executed as far as it has come.
 type opening struct {
 	layer      *keyspace.Layer
-	batch      Batch
+	batch      requestBatch
 	results    []executed
 	operations int
 }
@@ -34,7 +34,7 @@ const heldTicks = 2
 
 // onSubmit takes a client's request: who knows what became of it says so, and everybody else sees to
 // it that the primary orders it.
-func (r *Replica) onSubmit(env *protocol.Env[bft.Message], from protocol.ID, m Submit) {
+func (r *replica) onSubmit(env *protocol.Env[bft.Message], from protocol.ID, m submitted) {
 	b := m.Request.Body()
 	if !r.dir.From(&m.Request) || from != b.Client && !r.dir.Member(from) || !b.Lawful() {
 		return
@@ -62,7 +62,7 @@ func (r *Replica) onSubmit(env *protocol.Env[bft.Message], from protocol.ID, m S
 }
 
 // answer tells a client what became of its request, if all of it has been executed.
-func (r *Replica) answer(env *protocol.Env[bft.Message], m *bft.Request, full bool) bool {
+func (r *replica) answer(env *protocol.Env[bft.Message], m *bft.Request, full bool) bool {
 	var tentative, committed []sessions.Entry
 	base, above := r.state.Committed(), r.tentative()
 	for i := range m.Operations {
@@ -83,7 +83,7 @@ func (r *Replica) answer(env *protocol.Env[bft.Message], m *bft.Request, full bo
 }
 
 // tentative returns the state as far as this replica may tell of it.
-func (r *Replica) tentative() keyspace.Reader {
+func (r *replica) tentative() keyspace.Reader {
 	if p := r.places[r.executed]; r.executed > r.committed && p != nil && p.layer != nil {
 		return p.layer
 	}
@@ -91,18 +91,18 @@ func (r *Replica) tentative() keyspace.Reader {
 }
 
 // enqueue has a primary order a request.
-func (r *Replica) enqueue(d bft.Digest) {
+func (r *replica) enqueue(d bft.Digest) {
 	if r.active && r.primary() && !slices.Contains(r.lead.queue, d) {
 		r.lead.queue = append(r.lead.queue, d)
 	}
 }
 
 // next returns the place of the batch that is proposed next.
-func (r *Replica) next() bft.Seq { return r.top + 1 }
+func (r *replica) next() bft.Seq { return r.top + 1 }
 
 // propose orders requests in the order in which they came, executes each at once, and proposes the
 // batch when not too many are under way.
-func (r *Replica) propose(env *protocol.Env[bft.Message]) {
+func (r *replica) propose(env *protocol.Env[bft.Message]) {
 	if !r.active || !r.primary() || r.fetch != nil || !r.ready() {
 		return
 	}
@@ -116,7 +116,7 @@ func (r *Replica) propose(env *protocol.Env[bft.Message]) {
 }
 
 // ready sees to it that all places that the view has given out are executed, early if need be.
-func (r *Replica) ready() bool {
+func (r *replica) ready() bool {
 	for {
 		p := r.places[r.top+1]
 		if p == nil || p.offer == nil {
@@ -129,7 +129,7 @@ func (r *Replica) ready() bool {
 }
 
 // room reports whether a further batch may be proposed.
-func (r *Replica) room() bool {
+func (r *replica) room() bool {
 	under := 0
 	for seq := r.committed + 1; seq <= r.top; seq++ {
 		if p := r.places[seq]; !r.preparedNow(p) {
@@ -140,7 +140,7 @@ func (r *Replica) room() bool {
 }
 
 // fill executes what waits, as long as the open batch has room.
-func (r *Replica) fill(env *protocol.Env[bft.Message]) {
+func (r *replica) fill(env *protocol.Env[bft.Message]) {
 	for len(r.lead.queue) > 0 {
 		d := r.lead.queue[0]
 		x := r.bodies[d]
@@ -179,7 +179,7 @@ func fresh(at keyspace.Reader, m *bft.Request) bool {
 }
 
 // hold has a request wait for another one, and reports whether it does.
-func (r *Replica) hold(d bft.Digest) bool {
+func (r *replica) hold(d bft.Digest) bool {
 	i := slices.IndexFunc(r.lead.held, func(h held) bool { return h.request == d })
 	if i < 0 {
 		r.lead.held = append(r.lead.held, held{d, r.tick + heldTicks})
@@ -189,7 +189,7 @@ func (r *Replica) hold(d bft.Digest) bool {
 }
 
 // releaseHeld tries again what has waited long enough.
-func (r *Replica) releaseHeld(*protocol.Env[bft.Message]) {
+func (r *replica) releaseHeld(*protocol.Env[bft.Message]) {
 	for _, h := range r.lead.held {
 		if h.until <= r.tick {
 			r.enqueue(h.request)
@@ -200,17 +200,17 @@ func (r *Replica) releaseHeld(*protocol.Env[bft.Message]) {
 
 // order executes a request as the next of the open batch and tells the client what comes of it if
 // the view lasts.
-func (r *Replica) order(env *protocol.Env[bft.Message], o *opening, d bft.Digest, m *bft.Request) {
+func (r *replica) order(env *protocol.Env[bft.Message], o *opening, d bft.Digest, m *bft.Request) {
 	now := sessions.SetTime(o.layer, max(env.Now, sessions.Time(o.layer)))
 	entries := sessions.Execute(o.layer, r.cfg.Service, now, r.next(), m)
-	o.batch.Entries = append(o.batch.Entries, BatchEntry{d, now})
+	o.batch.Entries = append(o.batch.Entries, batchEntry{d, now})
 	o.results = append(o.results, executed{m, d, entries})
 	o.operations += len(m.Operations)
-	e := EarlyReply{View: r.view, Client: m.Client, Session: m.Session}
+	e := earlyBody{View: r.view, Client: m.Client, Session: m.Session}
 	for _, x := range entries {
-		e.Items = append(e.Items, EarlyItem{x.Number, x.Result})
+		e.Items = append(e.Items, earlyItem{x.Number, x.Result})
 	}
-	env.SendAhead(m.Client, Early{r.st.early.Sign(r.cfg.Scheme, r.cfg.Signer, e)})
+	env.SendAhead(m.Client, earlyReply{r.st.early.Sign(r.cfg.Scheme, r.cfg.Signer, e)})
 	for _, h := range r.lead.held { // one of them may have waited for this one
 		if h.request != d {
 			r.enqueue(h.request)
@@ -219,13 +219,13 @@ func (r *Replica) order(env *protocol.Env[bft.Message], o *opening, d bft.Digest
 }
 
 // close proposes the open batch.
-func (r *Replica) close(env *protocol.Env[bft.Message]) {
+func (r *replica) close(env *protocol.Env[bft.Message]) {
 	o := r.lead.open
 	r.lead.open = nil
 	p := r.place(r.next())
 	digest := r.st.digestOf(o.batch)
 	r.batches[digest] = o.batch
-	offer := r.st.orders.Sign(r.cfg.Scheme, r.cfg.Signer, Order{r.view, p.seq, digest})
+	offer := r.st.orders.Sign(r.cfg.Scheme, r.cfg.Signer, orderBody{r.view, p.seq, digest})
 	p.offer, p.again, p.accepted = &offer, false, false
 	p.layer, p.results = o.layer, o.results
 	r.top = p.seq

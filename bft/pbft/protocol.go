@@ -9,8 +9,10 @@ import (
 func Protocol() bft.Protocol {
 	return bft.Protocol{
 		Name:       "pbft",
-		NewReplica: func(c bft.ReplicaConfig) (protocol.Node[bft.Message], error) { return NewReplica(c) },
-		NewClient:  func(c bft.ClientConfig) (protocol.Node[bft.Message], error) { return NewClient(c) },
-		Codec:      NewCodec,
+		NewReplica: func(c bft.ReplicaConfig) (protocol.Node[bft.Message], error) { return newReplica(c) },
+		NewClient:  func(c bft.ClientConfig) (protocol.Node[bft.Message], error) { return newClient(c) },
+		Codec:      newCodec,
+		Strategies: strategies(),
+		Traitor:    traitorOf,
 	}
 }

@@ -1,6 +1,7 @@
 package pbft
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/foresay/foresay/bft"
@@ -19,7 +20,7 @@ const (
 	doneKey     = "p/done"
 )
 
-func (r *Replica) put(env *protocol.Env[bft.Message], key string, msg bft.Message) {
+func (r *replica) put(env *protocol.Env[bft.Message], key string, msg bft.Message) {
 	b, err := r.format.Append(nil, msg)
 	if err != nil {
 		panic(err) // a kind that was not declared
@@ -27,7 +28,7 @@ func (r *Replica) put(env *protocol.Env[bft.Message], key string, msg bft.Messag
 	env.Put([]byte(key), b)
 }
 
-func get[T any](r *Replica, env *protocol.Env[bft.Message], key string) (T, bool) {
+func get[T any](r *replica, env *protocol.Env[bft.Message], key string) (T, bool) {
 	var none T
 	b, ok := env.Get([]byte(key))
 	if !ok {
@@ -42,7 +43,7 @@ func get[T any](r *Replica, env *protocol.Env[bft.Message], key string) (T, bool
 }
 
 // Start is part of protocol.Node.
-func (r *Replica) Start(env *protocol.Env[bft.Message], log []protocol.Record[bft.Message]) {
+func (r *replica) Start(env *protocol.Env[bft.Message], log []protocol.Record[bft.Message]) {
 	state, err := keyspace.Open(env, statePrefix)
 	if err != nil {
 		return // it cannot take part, and says nothing
@@ -51,14 +52,14 @@ func (r *Replica) Start(env *protocol.Env[bft.Message], log []protocol.Record[bf
 	if m, ok := get[viewRecord](r, env, viewKey); ok {
 		r.view, r.active = m.View, m.Active
 	}
-	if m, ok := get[ViewChange](r, env, changeKey); ok && !r.active {
+	if m, ok := get[viewChange](r, env, changeKey); ok && !r.active {
 		r.own = &m.Change
 		r.changes[r.cfg.ID] = m.Change
 	}
-	if m, ok := get[NewView](r, env, startKey); ok && m.Start.Body().View == r.view && r.active {
+	if m, ok := get[newView](r, env, startKey); ok && m.Start.Body().View == r.view && r.active {
 		r.start = &m.Start
 	}
-	if m, ok := get[Stable](r, env, stableKey); ok {
+	if m, ok := get[stableProof](r, env, stableKey); ok {
 		r.stable = m.Proof
 	}
 	if m, ok := get[doneRecord](r, env, doneKey); ok {
@@ -81,9 +82,9 @@ func (r *Replica) Start(env *protocol.Env[bft.Message], log []protocol.Record[bf
 }
 
 // replay takes a record of the log: what was accepted and prepared above what is stable.
-func (r *Replica) replay(rec protocol.Record[bft.Message]) {
+func (r *replica) replay(rec protocol.Record[bft.Message]) {
 	switch m := rec.Msg.(type) {
-	case Propose:
+	case proposal:
 		o := m.Order.Body()
 		if !r.within(o.Seq) {
 			return
@@ -103,7 +104,7 @@ func (r *Replica) replay(rec protocol.Record[bft.Message]) {
 		if p := r.place(o.Seq); o.View == r.view && r.active {
 			p.offer, p.accepted = &m.Order, true
 			if !r.primary() {
-				p.votes[r.cfg.ID] = r.st.votes.Sign(r.cfg.Scheme, r.cfg.Signer, Vote(*o))
+				p.votes[r.cfg.ID] = r.st.votes.Sign(r.cfg.Scheme, r.cfg.Signer, voteBody(*o))
 			}
 		}
 	case preparedRecord:
@@ -117,15 +118,15 @@ func (r *Replica) replay(rec protocol.Record[bft.Message]) {
 }
 
 // onReached takes the word of a member that it has the state of a checkpoint.
-func (r *Replica) onReached(env *protocol.Env[bft.Message], c bft.Signed[Checkpoint]) {
+func (r *replica) onReached(env *protocol.Env[bft.Message], c bft.Signed[checkpointBody]) {
 	b := c.Body()
 	if b.Seq <= r.low() || !r.within(b.Seq) || b.Seq%bft.Seq(r.cfg.CheckpointEvery) != 0 {
 		return
 	}
-	var same []bft.Signed[Checkpoint]
+	var same []bft.Signed[checkpointBody]
 	for _, m := range r.dir.Members {
 		if c.By(m.Key) {
-			r.reached[m.ID] = append(slices.DeleteFunc(r.reached[m.ID], func(s bft.Signed[Checkpoint]) bool {
+			r.reached[m.ID] = append(slices.DeleteFunc(r.reached[m.ID], func(s bft.Signed[checkpointBody]) bool {
 				return s.Body().Seq <= r.low() || s.Body().Seq == b.Seq
 			}), c)
 		}
@@ -141,52 +142,39 @@ func (r *Replica) onReached(env *protocol.Env[bft.Message], c bft.Signed[Checkpo
 }
 
 // onStable takes the proof that a checkpoint is stable: what is below it is not needed any more.
-func (r *Replica) onStable(env *protocol.Env[bft.Message], proof bft.Certificate[Checkpoint]) {
+func (r *replica) onStable(env *protocol.Env[bft.Message], proof bft.Certificate[checkpointBody]) {
 	if proof.Body().Seq <= r.low() || !lawfulStable(r.dir, &proof) {
 		return
 	}
 	r.stable = proof
 	r.doublings = max(r.doublings-1, 0)
-	r.put(env, stableKey, Stable{proof})
+	r.put(env, stableKey, stableProof{proof})
 	r.forget(env)
 }
 
 // forget removes what is needed neither for what others ask nor to come to the stable checkpoint.
-func (r *Replica) forget(env *protocol.Env[bft.Message]) {
+func (r *replica) forget(env *protocol.Env[bft.Message]) {
 	if r.fetch != nil || r.committed < r.low() {
 		return
 	}
 	low := r.low()
 	keep := env.NextIndex()
-	for seq := range r.places {
-		if seq <= low {
-			delete(r.places, seq)
-		}
-	}
-	for seq, i := range r.records {
-		if seq <= low {
-			delete(r.records, seq)
-		} else {
+	maps.DeleteFunc(r.places, func(seq bft.Seq, _ *place) bool { return seq <= low })
+	maps.DeleteFunc(r.records, func(seq bft.Seq, _ uint64) bool { return seq <= low })
+	for seq := low + 1; seq <= low+r.window(); seq++ {
+		if i, ok := r.records[seq]; ok {
 			keep = min(keep, i)
 		}
 	}
 	env.Truncate(keep)
-	for d, b := range r.bodies {
-		if !b.waiting && b.at <= low {
-			delete(r.bodies, d)
-		}
-	}
-	for d := range r.batches {
-		if r.known[d] <= low {
-			delete(r.batches, d)
-			delete(r.known, d)
-		}
-	}
+	maps.DeleteFunc(r.bodies, func(_ bft.Digest, b *body) bool { return !b.waiting && b.at <= low })
+	maps.DeleteFunc(r.batches, func(d bft.Digest, _ requestBatch) bool { return r.known[d] <= low })
+	maps.DeleteFunc(r.known, func(_ bft.Digest, seq bft.Seq) bool { return seq <= low })
 	r.state.Release(uint64(low))
 }
 
 // catchUp fetches the state of the stable checkpoint if this replica does not get there by itself.
-func (r *Replica) catchUp(env *protocol.Env[bft.Message]) {
+func (r *replica) catchUp(env *protocol.Env[bft.Message]) {
 	behind := r.low() > r.committed
 	if r.fetch == nil && behind && r.behind == r.committed+1 && r.tick%4 == 0 ||
 		r.fetch != nil && r.fetching.Seq < r.low() {
@@ -212,17 +200,17 @@ func (r *Replica) catchUp(env *protocol.Env[bft.Message]) {
 	r.askForState(env)
 }
 
-func (r *Replica) beginFetch() {
+func (r *replica) beginFetch() {
 	r.fetching = r.stable.Body()
 	r.fetch = r.state.Fetch(uint64(r.fetching.Seq), r.fetching.State)
 	r.lead, r.wants = leading{}, nil
 }
 
-func (r *Replica) askForState(env *protocol.Env[bft.Message]) {
+func (r *replica) askForState(env *protocol.Env[bft.Message]) {
 	if len(r.others) == 0 {
 		return
 	}
-	m := StateWanted{Seq: r.fetching.Seq}
+	m := stateWanted{Seq: r.fetching.Seq}
 	for _, w := range r.fetch.Wants(maxWants - r.fetch.Asked()) {
 		m.Wants = append(m.Wants, string(w))
 		r.wants = append(r.wants, w)
@@ -233,7 +221,7 @@ func (r *Replica) askForState(env *protocol.Env[bft.Message]) {
 	r.endFetch(env)
 }
 
-func (r *Replica) endFetch(env *protocol.Env[bft.Message]) {
+func (r *replica) endFetch(env *protocol.Env[bft.Message]) {
 	if !r.fetch.Done() {
 		return
 	}
@@ -241,11 +229,10 @@ func (r *Replica) endFetch(env *protocol.Env[bft.Message]) {
 	r.committed, r.executed, r.top = r.fetching.Seq, r.fetching.Seq, r.fetching.Seq
 	r.put(env, doneKey, doneRecord{r.committed})
 	r.latest = max(r.latest, sessions.Time(r.state.Committed()))
-	for seq, p := range r.places {
-		if p.layer, p.results = nil, nil; seq <= r.committed {
-			delete(r.places, seq)
-		}
-	}
+	maps.DeleteFunc(r.places, func(seq bft.Seq, p *place) bool {
+		p.layer, p.results = nil, nil
+		return seq <= r.committed
+	})
 	base := r.state.Committed()
 	for _, d := range slices.Clone(r.arrivals) {
 		if !fresh(base, r.bodies[d].request.Body()) {
@@ -255,21 +242,21 @@ func (r *Replica) endFetch(env *protocol.Env[bft.Message]) {
 	r.forget(env)
 }
 
-func (r *Replica) onStateWanted(env *protocol.Env[bft.Message], from protocol.ID, m StateWanted) {
+func (r *replica) onStateWanted(env *protocol.Env[bft.Message], from protocol.ID, m stateWanted) {
 	moment, ok := r.state.At(uint64(m.Seq))
 	if !ok || r.fetch != nil || len(m.Wants) > maxWants {
-		env.Send(from, Stable{r.stable})
+		env.Send(from, stableProof{r.stable})
 		return
 	}
 	for _, w := range m.Wants {
 		page, err := moment.Page(keyspace.Want(w), maxPageBytes)
 		if err == nil {
-			env.Send(from, StatePage{m.Seq, w, page})
+			env.Send(from, statePage{m.Seq, w, page})
 		}
 	}
 }
 
-func (r *Replica) onStatePage(env *protocol.Env[bft.Message], m StatePage) {
+func (r *replica) onStatePage(env *protocol.Env[bft.Message], m statePage) {
 	if r.fetch == nil || m.Seq != r.fetching.Seq || r.fetch.Take(keyspace.Want(m.Want), m.Page) != nil {
 		return
 	}
@@ -277,19 +264,19 @@ func (r *Replica) onStatePage(env *protocol.Env[bft.Message], m StatePage) {
 }
 
 // onStatus sends a member what it lacks.
-func (r *Replica) onStatus(env *protocol.Env[bft.Message], from protocol.ID, m Status) {
+func (r *replica) onStatus(env *protocol.Env[bft.Message], from protocol.ID, m status) {
 	switch {
 	case r.start != nil && r.active && (m.View < r.view || m.View == r.view && !m.Active):
-		env.Send(from, NewView{*r.start})
+		env.Send(from, newView{*r.start})
 	case !r.active && r.own != nil && (m.View < r.view || m.View == r.view && !m.Active):
-		env.Send(from, ViewChange{*r.own})
+		env.Send(from, viewChange{*r.own})
 	}
 	if m.Stable < r.low() {
-		env.Send(from, Stable{r.stable})
+		env.Send(from, stableProof{r.stable})
 	}
 	for _, s := range r.reached[r.cfg.ID] {
 		if s.Body().Seq > m.Stable {
-			env.Send(from, Reached{s})
+			env.Send(from, reached{s})
 		}
 	}
 	low := max(m.Committed, m.Stable, r.low())
@@ -301,24 +288,24 @@ func (r *Replica) onStatus(env *protocol.Env[bft.Message], from protocol.ID, m S
 }
 
 // resend says again what this replica has said of a place.
-func (r *Replica) resend(env *protocol.Env[bft.Message], to protocol.ID, m Status, p *place) {
+func (r *replica) resend(env *protocol.Env[bft.Message], to protocol.ID, m status, p *place) {
 	if r.active && m.Active && m.View == r.view && p.accepted {
 		env.Send(to, r.proposal(p, false))
 		if v, ok := p.votes[r.cfg.ID]; ok {
-			env.Send(to, Prepare{v})
+			env.Send(to, prepare{v})
 		}
 	}
 	o, ok := p.commits[r.cfg.ID]
 	if p.done != nil && o.Batch != *p.done {
-		o, ok = Order{Seq: p.seq, Batch: *p.done}, true
+		o, ok = orderBody{Seq: p.seq, Batch: *p.done}, true
 	}
 	if ok {
-		env.Send(to, Commit{Order: o, Done: p.done != nil})
+		env.Send(to, commit{Order: o, Done: p.done != nil})
 	}
 }
 
 // askForBodies asks everybody for what the next places need.
-func (r *Replica) askForBodies(env *protocol.Env[bft.Message]) {
+func (r *replica) askForBodies(env *protocol.Env[bft.Message]) {
 	for seq := r.committed + 1; seq <= r.committed+maxResent; seq++ {
 		if p := r.places[seq]; p != nil {
 			r.askFor(env, r.others, p)
@@ -327,8 +314,8 @@ func (r *Replica) askForBodies(env *protocol.Env[bft.Message]) {
 }
 
 // askFor asks some members for what a place lacks.
-func (r *Replica) askFor(env *protocol.Env[bft.Message], ids []protocol.ID, p *place) {
-	var want Wanted
+func (r *replica) askFor(env *protocol.Env[bft.Message], ids []protocol.ID, p *place) {
+	var want wanted
 	switch {
 	case r.decide(p):
 		want = r.lacking(*p.done)
@@ -342,8 +329,8 @@ func (r *Replica) askFor(env *protocol.Env[bft.Message], ids []protocol.ID, p *p
 	}
 }
 
-func (r *Replica) onWanted(env *protocol.Env[bft.Message], from protocol.ID, m Wanted) {
-	var out Bodies
+func (r *replica) onWanted(env *protocol.Env[bft.Message], from protocol.ID, m wanted) {
+	var out bodies
 	for _, d := range m.Batches[:min(len(m.Batches), maxResent)] {
 		if b, ok := r.batches[d]; ok {
 			out.Batches = append(out.Batches, b)
@@ -365,7 +352,7 @@ func (r *Replica) onWanted(env *protocol.Env[bft.Message], from protocol.ID, m W
 }
 
 // onBodies takes what the next places need.
-func (r *Replica) onBodies(env *protocol.Env[bft.Message], m Bodies) {
+func (r *replica) onBodies(env *protocol.Env[bft.Message], m bodies) {
 	for seq := r.committed + 1; seq <= r.low()+r.window(); seq++ {
 		p := r.places[seq]
 		if p == nil {

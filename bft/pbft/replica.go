@@ -30,7 +30,7 @@ const (
 )
 
 // Replica is a member of a group, a protocol.Node.
-type Replica struct {
+type replica struct {
 	cfg    bft.ReplicaConfig
 	dir    *bft.Directory
 	st     *statements
@@ -40,7 +40,7 @@ type Replica struct {
 	state  *keyspace.State
 	view   bft.View
 	active bool // the view has begun here
-	stable bft.Certificate[Checkpoint]
+	stable bft.Certificate[checkpointBody]
 	// Invariant: committed <= executed <= top. The layers of the state are those of the places above
 	// committed, up to top; a primary's open batch has one above them.
 	committed, executed, top bft.Seq
@@ -48,20 +48,20 @@ type Replica struct {
 	records                  map[bft.Seq]uint64 // of accepted orders, the oldest index in the log
 
 	bodies   map[bft.Digest]*body
-	batches  map[bft.Digest]Batch
+	batches  map[bft.Digest]requestBatch
 	known    map[bft.Digest]bft.Seq // the last place for which a batch was accepted
 	arrivals []bft.Digest           // waiting requests in the order in which they came
 	waiting  map[protocol.ID]int    // requests by client
 	reads    []waitingRead
-	latest   time.Duration // of the times of all that was accepted
-	reached  map[protocol.ID][]bft.Signed[Checkpoint] // above stable
+	latest   time.Duration                                // of the times of all that was accepted
+	reached  map[protocol.ID][]bft.Signed[checkpointBody] // above stable
 
 	lead      leading
-	changes   map[protocol.ID]bft.Signed[Change] // the newest of each member
-	own       *bft.Signed[Change]
-	start     *bft.Signed[Start] // of the present view, nil of the first one
+	changes   map[protocol.ID]bft.Signed[changeBody] // the newest of each member
+	own       *bft.Signed[changeBody]
+	start     *bft.Signed[startBody] // of the present view, nil of the first one
 	fetch     *keyspace.Fetch
-	fetching  Checkpoint
+	fetching  checkpointBody
 	wants     []keyspace.Want // that were asked for of late
 	asked     int             // of the members, who was asked for the state last
 	behind    bft.Seq
@@ -83,14 +83,14 @@ type body struct {
 
 type waitingRead struct {
 	from protocol.ID
-	ask  ReadAsk
+	ask  readAsk
 	need bft.Seq
 }
 
 type beatTimer struct{}
 
 // NewReplica returns a replica, or an error that names the field that is wrong.
-func NewReplica(c bft.ReplicaConfig) (*Replica, error) {
+func newReplica(c bft.ReplicaConfig) (*replica, error) {
 	switch {
 	case c.Directory == nil || c.Scheme == nil || c.Signer == nil || c.Service == nil:
 		return nil, fmt.Errorf("pbft: ReplicaConfig: Directory, Scheme, Signer or Service is nil")
@@ -109,12 +109,12 @@ func NewReplica(c bft.ReplicaConfig) (*Replica, error) {
 	orDefault(&c.MaxBatch, defaultMaxBatch)
 	orDefault(&c.MaxUnderway, defaultUnderway)
 	orDefault(&c.ClockSlack, defaultClockSlack)
-	r := &Replica{
+	r := &replica{
 		cfg: c, dir: c.Directory, st: newStatements(c.Scheme), active: true,
 		places: map[bft.Seq]*place{}, records: map[bft.Seq]uint64{},
-		bodies: map[bft.Digest]*body{}, batches: map[bft.Digest]Batch{}, known: map[bft.Digest]bft.Seq{},
-		waiting: map[protocol.ID]int{}, reached: map[protocol.ID][]bft.Signed[Checkpoint]{},
-		changes: map[protocol.ID]bft.Signed[Change]{},
+		bodies: map[bft.Digest]*body{}, batches: map[bft.Digest]requestBatch{}, known: map[bft.Digest]bft.Seq{},
+		waiting: map[protocol.ID]int{}, reached: map[protocol.ID][]bft.Signed[checkpointBody]{},
+		changes: map[protocol.ID]bft.Signed[changeBody]{},
 	}
 	r.format = r.st.format()
 	for _, m := range c.Directory.Members {
@@ -132,28 +132,28 @@ func orDefault[T ~int | ~int64](v *T, d T) {
 }
 
 // window is how far above the stable checkpoint places are used.
-func (r *Replica) window() bft.Seq { return 2 * bft.Seq(r.cfg.CheckpointEvery) }
+func (r *replica) window() bft.Seq { return 2 * bft.Seq(r.cfg.CheckpointEvery) }
 
-func (r *Replica) low() bft.Seq { return r.stable.Body().Seq }
+func (r *replica) low() bft.Seq { return r.stable.Body().Seq }
 
-func (r *Replica) primary() bool { return r.dir.Primary(r.view).ID == r.cfg.ID }
+func (r *replica) primary() bool { return r.dir.Primary(r.view).ID == r.cfg.ID }
 
 // toOthers sends a message to the other members.
-func (r *Replica) toOthers(env *protocol.Env[bft.Message], msg bft.Message) {
+func (r *replica) toOthers(env *protocol.Env[bft.Message], msg bft.Message) {
 	for _, id := range r.others {
 		env.Send(id, msg)
 	}
 }
 
 // Receive is part of protocol.Node.
-func (r *Replica) Receive(env *protocol.Env[bft.Message], from protocol.ID, msg bft.Message) {
+func (r *replica) Receive(env *protocol.Env[bft.Message], from protocol.ID, msg bft.Message) {
 	if r.state == nil {
 		return // its disk is of no use
 	}
 	switch m := msg.(type) {
-	case Submit:
+	case submitted:
 		r.onSubmit(env, from, m)
-	case ReadAsk:
+	case readAsk:
 		r.onRead(env, from, m)
 	default:
 		if !r.dir.Member(from) || from == r.cfg.ID {
@@ -164,37 +164,38 @@ func (r *Replica) Receive(env *protocol.Env[bft.Message], from protocol.ID, msg 
 	r.advance(env)
 }
 
-func (r *Replica) onPeer(env *protocol.Env[bft.Message], from protocol.ID, msg bft.Message) {
+func (r *replica) onPeer(env *protocol.Env[bft.Message], from protocol.ID, msg bft.Message) {
 	switch m := msg.(type) {
-	case Propose:
+	case proposal:
 		r.onPropose(env, from, m)
-	case Prepare:
+	case prepare:
 		r.onPrepare(m.Vote)
-	case Commit:
+	case commit:
 		r.onCommit(env, from, m)
-	case Reached:
+	case reached:
 		r.onReached(env, m.Checkpoint)
-	case Stable:
+	case stableProof:
 		r.onStable(env, m.Proof)
-	case ViewChange:
+	case viewChange:
 		r.onChange(env, m.Change)
-	case NewView:
+	case newView:
 		r.onNewView(env, m.Start)
-	case Status:
+	case status:
 		r.onStatus(env, from, m)
-	case Wanted:
+	case wanted:
 		r.onWanted(env, from, m)
-	case Bodies:
+	case bodies:
 		r.onBodies(env, m)
-	case StateWanted:
+	case stateWanted:
 		r.onStateWanted(env, from, m)
-	case StatePage:
+	case statePage:
 		r.onStatePage(env, m)
 	}
 }
 
-// Expire is part of protocol.Node. Time is counted in ticks of half a round trip, as clocks may jump.
-func (r *Replica) Expire(env *protocol.Env[bft.Message], t protocol.Timer) {
+// Expire is part of protocol.Node. Time is counted in ticks of half a round trip, as clocks may
+// jump.
+func (r *replica) Expire(env *protocol.Env[bft.Message], t protocol.Timer) {
 	if _, ok := t.(beatTimer); !ok || r.state == nil {
 		return
 	}
@@ -206,38 +207,38 @@ func (r *Replica) Expire(env *protocol.Env[bft.Message], t protocol.Timer) {
 	r.advance(env)
 	if r.tick-r.spoke >= maxIdleTicks || r.busy() && r.tick-r.spoke >= 2 {
 		r.spoke = r.tick
-		r.toOthers(env, Status{r.view, r.active, r.low(), r.committed})
+		r.toOthers(env, status{r.view, r.active, r.low(), r.committed})
 		r.askForBodies(env)
 	}
 }
 
 // busy reports whether there is something that others may help with.
-func (r *Replica) busy() bool {
+func (r *replica) busy() bool {
 	return !r.active || len(r.arrivals) > 0 || r.fetch != nil || r.low() > r.committed || r.unfinished()
 }
 
-func (r *Replica) unfinished() bool {
+func (r *replica) unfinished() bool {
 	p := r.places[r.committed+1]
 	return p != nil && (p.prepared != nil || p.offer != nil || p.accepted)
 }
 
 // onRead answers a query from what is committed, when all is that was prepared here before it came:
 // the clients of these may know already what became of them.
-func (r *Replica) onRead(env *protocol.Env[bft.Message], from protocol.ID, m ReadAsk) {
+func (r *replica) onRead(env *protocol.Env[bft.Message], from protocol.ID, m readAsk) {
 	if _, ok := r.dir.Clients[from]; !ok || len(r.reads) >= maxReads {
 		return
 	}
 	need := r.committed
-	for seq, p := range r.places {
-		if p.prepared != nil {
-			need = max(need, seq)
+	for seq := r.committed + 1; seq <= r.low()+r.window(); seq++ {
+		if p := r.places[seq]; p != nil && p.prepared != nil {
+			need = seq
 		}
 	}
 	r.reads = append(r.reads, waitingRead{from, m, need})
 	r.answerReads(env)
 }
 
-func (r *Replica) answerReads(env *protocol.Env[bft.Message]) {
+func (r *replica) answerReads(env *protocol.Env[bft.Message]) {
 	if len(r.reads) == 0 || r.fetch != nil {
 		return
 	}
@@ -248,7 +249,7 @@ func (r *Replica) answerReads(env *protocol.Env[bft.Message]) {
 			continue
 		}
 		value := r.cfg.Service.Read(sessions.ServiceView(r.state.Committed()), w.ask.Query)
-		reply := ReadReply{ID: w.ask.ID, Digest: bft.Result{Outcome: bft.Executed, Value: value}.Digest()}
+		reply := readReply{ID: w.ask.ID, Digest: bft.Result{Outcome: bft.Executed, Value: value}.Digest()}
 		if w.ask.Full {
 			reply.Full, reply.Value = true, value
 		}
@@ -259,16 +260,16 @@ func (r *Replica) answerReads(env *protocol.Env[bft.Message]) {
 }
 
 // Standing returns how the replica is.
-func (r *Replica) Standing() bft.Standing {
+func (r *replica) Standing() bft.Standing {
 	return bft.Standing{View: r.view, Active: r.active, Stable: r.low(), Committed: r.committed, Executed: r.executed,
-		Placed: r.top}
+		Top: r.top}
 }
 
 // State returns what the replica has committed. It is there to be looked at.
-func (r *Replica) State() keyspace.Reader { return r.state.Committed() }
+func (r *replica) State() keyspace.Reader { return r.state.Committed() }
 
 // Decided tells which batches are committed of those that are still kept here.
-func (r *Replica) Decided(f func(bft.Seq, bft.Digest)) {
+func (r *replica) Decided(f func(bft.Seq, bft.Digest)) {
 	for seq := min(r.low(), r.committed) + 1; seq <= r.committed; seq++ {
 		if p := r.places[seq]; p != nil && p.done != nil {
 			f(seq, *p.done)
@@ -277,7 +278,7 @@ func (r *Replica) Decided(f func(bft.Seq, bft.Digest)) {
 }
 
 // Check is part of protocol.Checked.
-func (r *Replica) Check() error {
+func (r *replica) Check() error {
 	if r.state == nil || r.fetch != nil {
 		return nil
 	}

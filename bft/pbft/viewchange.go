@@ -1,6 +1,7 @@
 package pbft
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/foresay/foresay/bft"
@@ -8,11 +9,11 @@ import (
 )
 
 // timeout is how many ticks a request may wait, and a new view be awaited.
-func (r *Replica) timeout() int { return 8 << r.doublings }
+func (r *replica) timeout() int { return 8 << r.doublings }
 
 // watch gives the view up if the primary keeps a request waiting for too long, or a new view for
 // which a quorum waits does not begin.
-func (r *Replica) watch(env *protocol.Env[bft.Message]) {
+func (r *replica) watch(env *protocol.Env[bft.Message]) {
 	if !r.active {
 		if r.tick-r.since > r.timeout() && r.gone(r.view) >= r.dir.Quorum() {
 			r.giveUp(env, r.view+1)
@@ -26,7 +27,7 @@ func (r *Replica) watch(env *protocol.Env[bft.Message]) {
 	age := r.tick - oldest.since
 	if age > r.timeout()/2 && !oldest.passed && !r.primary() {
 		oldest.passed = true
-		env.Send(r.dir.Primary(r.view).ID, Submit{Request: oldest.request})
+		env.Send(r.dir.Primary(r.view).ID, submitted{Request: oldest.request})
 	}
 	if age > r.timeout() {
 		r.giveUp(env, r.view+1)
@@ -34,7 +35,7 @@ func (r *Replica) watch(env *protocol.Env[bft.Message]) {
 }
 
 // supporters returns how many members ask for a view.
-func (r *Replica) supporters(v bft.View) (n int) {
+func (r *replica) supporters(v bft.View) (n int) {
 	for _, m := range r.dir.Members {
 		if c, ok := r.changes[m.ID]; ok && c.Body().View == v {
 			n++
@@ -45,7 +46,7 @@ func (r *Replica) supporters(v bft.View) (n int) {
 
 // gone returns how many members have given up all views below one. Some of them may be further: they
 // do not wait for that view any more, and nobody is to wait for them.
-func (r *Replica) gone(v bft.View) (n int) {
+func (r *replica) gone(v bft.View) (n int) {
 	for _, m := range r.dir.Members {
 		if c, ok := r.changes[m.ID]; ok && c.Body().View >= v {
 			n++
@@ -55,7 +56,7 @@ func (r *Replica) gone(v bft.View) (n int) {
 }
 
 // giveUp ends the present view: nothing is accepted until the next one begins.
-func (r *Replica) giveUp(env *protocol.Env[bft.Message], v bft.View) {
+func (r *replica) giveUp(env *protocol.Env[bft.Message], v bft.View) {
 	if r.fetch == nil {
 		r.dropLayers()
 	}
@@ -64,7 +65,7 @@ func (r *Replica) giveUp(env *protocol.Env[bft.Message], v bft.View) {
 	}
 	r.lead = leading{}
 	r.view, r.active, r.since, r.start = v, false, r.tick, nil
-	c := Change{View: v, Stable: r.stable}
+	c := changeBody{View: v, Stable: r.stable}
 	for seq := r.low() + 1; seq <= r.low()+r.window(); seq++ {
 		p := r.places[seq]
 		if p == nil {
@@ -79,14 +80,14 @@ func (r *Replica) giveUp(env *protocol.Env[bft.Message], v bft.View) {
 	own := r.st.changes.Sign(r.cfg.Scheme, r.cfg.Signer, c)
 	r.own = &own
 	r.put(env, viewKey, viewRecord{r.view, false})
-	r.put(env, changeKey, ViewChange{own})
-	r.toOthers(env, ViewChange{own})
+	r.put(env, changeKey, viewChange{own})
+	r.toOthers(env, viewChange{own})
 	r.onChange(env, own)
 }
 
 // onChange notes that a member has given a view up. If so many have that one of them does not lie,
 // this replica does as well; and if a quorum has, the next primary begins.
-func (r *Replica) onChange(env *protocol.Env[bft.Message], c bft.Signed[Change]) {
+func (r *replica) onChange(env *protocol.Env[bft.Message], c bft.Signed[changeBody]) {
 	b := c.Body()
 	i := slices.IndexFunc(r.dir.Members, func(m bft.Party) bool { return c.By(m.Key) })
 	if i < 0 || b.View < r.view || b.View == r.view && r.active || !lawfulChange(r.dir, b, r.window()) {
@@ -115,12 +116,12 @@ func (r *Replica) onChange(env *protocol.Env[bft.Message], c bft.Signed[Change])
 }
 
 // begin begins the view that this replica leads, if a quorum has given up the one before.
-func (r *Replica) begin(env *protocol.Env[bft.Message]) {
+func (r *replica) begin(env *protocol.Env[bft.Message]) {
 	if r.active || !r.primary() || r.supporters(r.view) < r.dir.Quorum() {
 		return
 	}
-	s := Start{View: r.view}
-	var changes []*Change
+	s := startBody{View: r.view}
+	var changes []*changeBody
 	for _, m := range r.dir.Members {
 		c, ok := r.changes[m.ID]
 		if ok && c.Body().View == r.view && len(changes) < r.dir.Quorum() {
@@ -134,11 +135,11 @@ func (r *Replica) begin(env *protocol.Env[bft.Message]) {
 	}
 	start := r.st.starts.Sign(r.cfg.Scheme, r.cfg.Signer, s)
 	r.enter(env, start)
-	r.toOthers(env, NewView{start})
+	r.toOthers(env, newView{start})
 }
 
 // onNewView enters a view that begins as it must.
-func (r *Replica) onNewView(env *protocol.Env[bft.Message], s bft.Signed[Start]) {
+func (r *replica) onNewView(env *protocol.Env[bft.Message], s bft.Signed[startBody]) {
 	v := s.Body().View
 	if v < r.view || v == r.view && r.active || !lawfulStart(r.dir, &s, r.window()) {
 		return
@@ -147,7 +148,7 @@ func (r *Replica) onNewView(env *protocol.Env[bft.Message], s bft.Signed[Start])
 }
 
 // enter begins a view: all that may have been confirmed in an earlier one is proposed again.
-func (r *Replica) enter(env *protocol.Env[bft.Message], s bft.Signed[Start]) {
+func (r *replica) enter(env *protocol.Env[bft.Message], s bft.Signed[startBody]) {
 	if r.fetch == nil {
 		r.dropLayers()
 	}
@@ -157,16 +158,14 @@ func (r *Replica) enter(env *protocol.Env[bft.Message], s bft.Signed[Start]) {
 	}
 	r.view, r.active, r.since, r.start = b.View, true, r.tick, &s
 	r.lead = leading{}
-	for id, c := range r.changes {
-		if c.Body().View <= r.view {
-			delete(r.changes, id)
-		}
-	}
+	maps.DeleteFunc(r.changes, func(_ protocol.ID, c bft.Signed[changeBody]) bool { return c.Body().View <= r.view })
 	r.put(env, viewKey, viewRecord{r.view, true})
-	r.put(env, startKey, NewView{s})
-	for _, p := range r.places {
-		p.offer, p.accepted = nil, false
-		clear(p.votes)
+	r.put(env, startKey, newView{s})
+	for seq := min(r.low(), r.committed) + 1; seq <= r.low()+r.window(); seq++ {
+		if p := r.places[seq]; p != nil {
+			p.offer, p.accepted = nil, false
+			clear(p.votes)
+		}
 	}
 	r.offerAgain()
 	for _, d := range r.arrivals {
@@ -178,7 +177,7 @@ func (r *Replica) enter(env *protocol.Env[bft.Message], s bft.Signed[Start]) {
 }
 
 // offerAgain takes the orders of the new view as offers. Their batches may have to be fetched.
-func (r *Replica) offerAgain() {
+func (r *replica) offerAgain() {
 	if r.start == nil {
 		return
 	}

@@ -1,10 +1,3 @@
-// Package sessions executes the requests of clients, each operation once, whatever is repeated. It
-// keeps what became of the operations in the key space itself, so that undo, digests and transfers
-// hold for it as for the service's own keys: all of it is a function of the ordered requests.
-//
-// A client has up to [MaxOfClient] sessions; a new one takes the place of that client's oldest and
-// of nobody else's. A session remembers the results of [Window] numbers above what the client has
-// acknowledged. These are what conditions are compared with.
 package sessions
 
 import (
@@ -43,13 +36,13 @@ type Entry struct {
 
 // client is what is kept of one.
 type client struct {
-	Floor    bft.SessionID // sessions up to here are gone
+	Gone     bft.SessionID // sessions up to here are gone
 	Sessions []bft.SessionID
 }
 
 var clientLayout = wirefmt.NewLayout("bft: client", func(c *wirefmt.Coder, m *client) {
 	wirefmt.Version(c, 1)
-	wirefmt.Uint(c, &m.Floor)
+	wirefmt.Uint(c, &m.Gone)
 	wirefmt.List(c, &m.Sessions, 1, wirefmt.Uint)
 })
 
@@ -129,7 +122,7 @@ func entryKey(id protocol.ID, s bft.SessionID, n bft.Number) []byte {
 func Find(r keyspace.Reader, id protocol.ID, s bft.SessionID, n bft.Number) (e Entry, fresh bool) {
 	gone := Entry{Number: n, Result: bft.Result{Outcome: bft.Gone}}
 	c, _ := read(r, clientKey(id), clientLayout)
-	if s <= c.Floor {
+	if s <= c.Gone {
 		return gone, false
 	}
 	if e, ok := read(r, entryKey(id, s, n), entryLayout); ok {
@@ -207,18 +200,18 @@ func judge(r keyspace.Reader, m *bft.Request, o *bft.Operation) bft.Outcome {
 func open(space keyspace.Space, id protocol.ID, s bft.SessionID) bool {
 	c, _ := read(space, clientKey(id), clientLayout)
 	i, ok := slices.BinarySearch(c.Sessions, s)
-	if ok || s <= c.Floor {
+	if ok || s <= c.Gone {
 		return ok
 	}
 	c.Sessions = slices.Insert(slices.Clone(c.Sessions), i, s)
 	for len(c.Sessions) > MaxOfClient {
-		c.Floor = c.Sessions[0]
+		c.Gone = c.Sessions[0]
 		c.Sessions = c.Sessions[1:]
-		space.Delete(sessionKey(sessionPrefix, id, c.Floor))
-		forget(space, sessionKey(entryPrefix, id, c.Floor), nil)
+		space.Delete(sessionKey(sessionPrefix, id, c.Gone))
+		forget(space, sessionKey(entryPrefix, id, c.Gone), nil)
 	}
 	space.Put(clientKey(id), clientLayout.Encode(c))
-	return s > c.Floor
+	return s > c.Gone
 }
 
 // acknowledge forgets what the client knows.
