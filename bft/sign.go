@@ -111,23 +111,34 @@ func NewScheme(group string, v Verifier) *Scheme { return &Scheme{group: group, 
 
 // A Statement is a kind of what is signed, with the fields of its bodies.
 type Statement[B any] struct {
-	name   string
 	fields func(*wirefmt.Coder, *B)
+	spoken *wirefmt.Layout[spoken[B]]
 }
+
+// spoken is what is signed. Its version is one of all statements.
+type spoken[B any] struct {
+	group string
+	body  B
+}
+
+const spokenVersion = 1
 
 // NewStatement declares a kind of statement. The name is a part of what is signed: "pbft prepare".
 func NewStatement[B any](name string, fields func(*wirefmt.Coder, *B)) *Statement[B] {
-	return &Statement[B]{name: name, fields: fields}
+	return &Statement[B]{fields: fields, spoken: wirefmt.NewLayout(name, func(c *wirefmt.Coder, m *spoken[B]) {
+		wirefmt.Version(c, spokenVersion)
+		kind := "foresay bft: " + name
+		if wirefmt.String(c, &kind); kind != "foresay bft: "+name {
+			c.Failf("%q, want %q", kind, name)
+		}
+		wirefmt.String(c, &m.group)
+		fields(c, &m.body)
+	})}
 }
 
 // bytes returns what is signed.
 func (s *Statement[B]) bytes(group string, body *B) []byte {
-	w := wirefmt.Writer{Buf: make([]byte, 0, 256)}
-	w.String("foresay bft 1")
-	w.String(group)
-	w.String(s.name)
-	s.fields(w.Coder(), body)
-	return w.Buf
+	return s.spoken.Append(make([]byte, 0, 256), spoken[B]{group, *body})
 }
 
 // Digest returns the digest of a body of this kind. It does not depend on who signs it.

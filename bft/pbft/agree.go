@@ -220,8 +220,8 @@ func (r *replica) onCommit(env *protocol.Env[bft.Message], from protocol.ID, m c
 	}
 }
 
-// decide reports whether the batch of a place is committed: a quorum has it prepared in one view, of
-// which this replica is one; or as many say that it is committed that one of them does not lie.
+// decide reports whether the batch of a place is committed: a quorum has it prepared in one view,
+// this replica among it; or as many say that it is committed that one of them does not lie.
 func (r *replica) decide(p *place) bool {
 	if p.done != nil {
 		return true

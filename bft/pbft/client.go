@@ -332,8 +332,8 @@ func (c *client) withdraw(env *protocol.Env[bft.Message]) {
 	}
 }
 
-// onEarly takes the early reply of a primary for a guess, if its view is vouched for and its guesses
-// have been good. It confirms nothing.
+// onEarly takes the early reply of a primary for a guess, if its view is vouched for and its
+// guesses have been good. It confirms nothing.
 func (c *client) onEarly(env *protocol.Env[bft.Message], e bft.Signed[earlyBody]) {
 	b := e.Body()
 	by := int(uint64(b.View) % uint64(len(c.dir.Members)))

@@ -32,8 +32,8 @@ type held struct {
 
 const heldTicks = 2
 
-// onSubmit takes a client's request: who knows what became of it says so, and everybody else sees to
-// it that the primary orders it.
+// onSubmit takes a client's request: who knows what became of it says so, and everybody else sees
+// to it that the primary orders it.
 func (r *replica) onSubmit(env *protocol.Env[bft.Message], from protocol.ID, m submitted) {
 	b := m.Request.Body()
 	if !r.dir.From(&m.Request) || from != b.Client && !r.dir.Member(from) || !b.Lawful() {

@@ -8,8 +8,8 @@ import (
 	"github.com/foresay/foresay/protocol"
 )
 
-// A Batch is what is agreed on at once: requests in their order, each with the time that the primary
-// had when it came.
+// A requestBatch is what is agreed on at once: requests in their order, each with the time that the
+// primary had when it came.
 type requestBatch struct{ Entries []batchEntry }
 
 // A BatchEntry is a request of a Batch.
@@ -45,7 +45,7 @@ type (
 		Stable   bft.Certificate[checkpointBody]
 		Prepared []preparedProof // above Stable, in order, the newest of each place
 	}
-	// Start is what the primary of a new view signs: by what it was chosen, and what follows from that.
+	// startBody is what the primary of a new view signs: by what it was chosen, and what follows.
 	startBody struct {
 		View    bft.View
 		Changes []bft.Signed[changeBody]
@@ -192,7 +192,7 @@ func newStatements(sc *bft.Scheme) *statements {
 		scheme:      sc,
 		requests:    bft.Requests(),
 		orders:      bft.NewStatement("pbft pre-prepare", orderFields),
-		votes:       bft.NewStatement("pbft prepare", func(c *wirefmt.Coder, m *voteBody) { orderFields(c, (*orderBody)(m)) }),
+		votes:       bft.NewStatement("pbft prepare", voteFields),
 		checkpoints: bft.NewStatement("pbft checkpoint", checkpointFields),
 		early:       bft.NewStatement("pbft early reply", earlyFields),
 		batches:     bft.NewStatement("pbft batch", batchFields),
@@ -321,6 +321,8 @@ func orderFields(c *wirefmt.Coder, m *orderBody) {
 	wirefmt.Uint(c, &m.Seq)
 	bft.DigestFields(c, &m.Batch)
 }
+
+func voteFields(c *wirefmt.Coder, m *voteBody) { orderFields(c, (*orderBody)(m)) }
 
 func checkpointFields(c *wirefmt.Coder, m *checkpointBody) {
 	wirefmt.Uint(c, &m.Seq)

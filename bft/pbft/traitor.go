@@ -46,7 +46,7 @@ func strategies() []string {
 		omit, unlawful, forge, slow, starve}
 }
 
-// traitorOf returns a constructor of traitors with a strategy: honest replicas but for what they say.
+// traitorOf returns what makes traitors with a strategy: honest replicas but for what they say.
 func traitorOf(s string) bft.Traitor {
 	return func(node protocol.Node[bft.Message], cfg bft.ReplicaConfig) protocol.Node[bft.Message] {
 		return &traitor{inner: node.(*replica), cfg: cfg, st: newStatements(cfg.Scheme), strategy: s}

@@ -44,8 +44,8 @@ func (r *replica) supporters(v bft.View) (n int) {
 	return n
 }
 
-// gone returns how many members have given up all views below one. Some of them may be further: they
-// do not wait for that view any more, and nobody is to wait for them.
+// gone returns how many members have given up all views below one. Some may be further: they do
+// not wait for that view any more, and nobody is to wait for them.
 func (r *replica) gone(v bft.View) (n int) {
 	for _, m := range r.dir.Members {
 		if c, ok := r.changes[m.ID]; ok && c.Body().View >= v {
