@@ -17,10 +17,10 @@ func (h heard) newer(was heard) bool {
 }
 
 // confirmed returns the result that no view change can take away any more. A quorum says so: each
-// of it has committed it, or all of it have executed it tentatively in one view and place. Tentative
-// words of different views do not add up: an honest one may be left over from a view whose end it
-// has not noticed. Where no reads go around the order, one honest member that has committed it is
-// enough.
+// of it has committed it, or all of it have executed it tentatively in one view and place.
+// Tentative words of different views do not add up: an honest one may be left over from a view
+// whose end it has not noticed. Where no reads go around the order, one honest member that has
+// committed it is enough.
 func confirmed(words []heard, quorum, witness int, reads bool) (bft.Digest, bool) {
 	enough := quorum
 	if !reads {
