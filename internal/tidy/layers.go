@@ -85,6 +85,7 @@ func rooms() []room {
 		{pattern: "internal/delays/...", layer: pure},
 		{pattern: "store/kit/...", layer: pure},
 		{pattern: "bft", layer: pure},
+		{pattern: "bft/sessions/...", layer: pure},
 		{pattern: "smr/...", layer: pure, protocol: true},
 		{pattern: "store/...", layer: pure, protocol: true},
 		{pattern: "bft/...", layer: pure, protocol: true},

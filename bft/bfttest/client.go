@@ -1,0 +1,143 @@
+package bfttest
+
+import (
+	"crypto/ed25519"
+	"crypto/sha256"
+	"fmt"
+	"time"
+
+	"github.com/foresay/foresay/bft"
+	"github.com/foresay/foresay/history"
+	"github.com/foresay/foresay/protocol"
+)
+
+// realSigner returns a signer of Ed25519 that depends on the seed alone.
+func realSigner(seed uint64, id protocol.ID) *bft.Signer {
+	s := sha256.Sum256(fmt.Appendf(nil, "%d %d", seed, id))
+	return bft.NewSigner(ed25519.NewKeyFromSeed(s[:]))
+}
+
+// client is an honest application: it makes calls, some of them on a guess at the one before.
+type client struct {
+	w         *World
+	id        protocol.ID
+	last      bft.CallID
+	calls     map[bft.CallID]*call
+	open      int
+	lastBegun time.Duration // when a call began that was confirmed
+}
+
+type call struct {
+	record  history.Invocation[history.KVInput, history.KVOutput]
+	began   time.Duration
+	assumes *bft.Assumption
+	read    bool
+	guess   *bft.Result
+	result  *bft.Result
+	chain   int
+}
+
+// next makes a call that depends on no guess.
+func (c *client) next() {
+	if !c.w.stopped {
+		c.call(nil, c.w.rand.IntN(4))
+	}
+}
+
+func (c *client) call(on *bft.Assumption, chain int) {
+	w := c.w
+	w.counter++
+	in := history.KVInput{Key: fmt.Sprintf("%d-%d", w.Sim.Now()/(500*time.Millisecond), w.rand.IntN(3))}
+	switch n := w.rand.IntN(10); {
+	case n < 3:
+		in.Kind = history.KVGet
+	case n < 6:
+		in.Kind, in.Value = history.KVPut, fmt.Sprint("v", w.counter)
+	case n < 8:
+		in.Kind, in.Value = history.KVAppend, fmt.Sprint("+", w.counter)
+	case n < 9:
+		in.Kind, in.Value = history.KVCAS, fmt.Sprint("v", w.counter)
+	default:
+		in.Kind = history.KVDelete
+	}
+	c.last++
+	k := &call{record: w.ops.Invoke(history.Client(c.id), w.Sim.Now(), in), began: w.Sim.Now(), assumes: on, chain: chain,
+		read: in.Kind == history.KVGet && on == nil}
+	c.calls[c.last] = k
+	c.open++
+	msg := bft.Call{ID: c.last, Command: inputLayout.Encode(in), Read: k.read}
+	if on != nil {
+		msg.After, msg.Assumes = on.Call, []bft.Assumption{*on}
+	}
+	w.Sim.Deliver(c.id, msg)
+}
+
+// app gets what clients are told.
+func (w *World) app(from protocol.ID, msg bft.Message) {
+	if from < firstClient {
+		return
+	}
+	c := w.clients[from-firstClient]
+	switch m := msg.(type) {
+	case bft.First:
+		w.report.Guesses++
+		k := c.calls[m.ID]
+		k.guess = &m.Result
+		if k.chain > 0 && !w.stopped && k.result == nil {
+			chain := k.chain
+			k.chain = 0
+			c.call(&bft.Assumption{Call: m.ID, Digest: m.Result.Digest()}, chain-1)
+		}
+	case bft.Withdrawn:
+		w.report.Withdrawn++
+	case bft.Done:
+		c.done(m)
+	}
+}
+
+func (c *client) done(m bft.Done) {
+	w, k := c.w, c.calls[m.ID]
+	if k == nil || k.result != nil {
+		w.failed = fmt.Errorf("client %d: call %d is done twice", c.id, m.ID)
+		return
+	}
+	k.result = &m.Result
+	c.open--
+	c.lastBegun = max(c.lastBegun, k.began)
+	w.report.Confirmed++
+	if k.read {
+		w.report.Reads++
+	}
+	if k.guess != nil && k.guess.Digest() == m.Result.Digest() {
+		w.report.Right++
+	}
+	switch m.Result.Outcome {
+	case bft.Executed:
+		out, err := outputLayout.Decode(m.Result.Value)
+		if err != nil {
+			w.failed = fmt.Errorf("client %d: the result of call %d: %w", c.id, m.ID, err)
+			return
+		}
+		k.record.Return(w.Sim.Now(), out)
+		if a := k.assumes; a != nil {
+			if on := c.calls[a.Call].result; on != nil && on.Digest() != a.Digest {
+				w.failed = fmt.Errorf("client %d: call %d was executed on a wrong guess", c.id, m.ID)
+			}
+		}
+	case bft.Aborted, bft.Retry:
+		if m.Result.Outcome == bft.Aborted {
+			w.report.Aborted++
+		} else {
+			w.report.Retried++
+		}
+		k.record.Fail(w.Sim.Now())
+		if k.assumes == nil {
+			w.failed = fmt.Errorf("client %d: call %d, which assumes nothing: %v", c.id, m.ID, m.Result.Outcome)
+		}
+	default:
+		w.failed = fmt.Errorf("client %d: call %d: %v", c.id, m.ID, m.Result.Outcome)
+	}
+	if c.open == 0 {
+		w.Sim.After(time.Duration(w.rand.IntN(30))*time.Millisecond, c.next)
+	}
+}

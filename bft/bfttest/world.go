@@ -1,0 +1,285 @@
+package bfttest
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/foresay/foresay/bft"
+	"github.com/foresay/foresay/history"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/quorum"
+	"github.com/foresay/foresay/sim"
+	"github.com/foresay/foresay/wan"
+)
+
+// Scenario is one simulated life of a group. Its zero fields have defaults; Protocol is required.
+type Scenario struct {
+	Protocol bft.Protocol
+	Seed     uint64
+	Faults   sim.Faults
+	Replicas int // 0 is 4
+	Clients  int // 0 is 3
+	// Traitors are replicas that do as they like, by the place of each among the members, from 0 on.
+	Traitors map[int]bft.Traitor
+	// For is how long faults strike; 0 is 5 s. Afterwards everything must come in order within
+	// Settle, though the traitors stay; 0 is 20 s.
+	For, Settle time.Duration
+	// Coded is how many messages go through the codec; 0 is a tenth.
+	Coded   float64
+	Ed25519 bool // instead of cheap signatures
+	Ordered bool // no optimised reads
+	Script  func(*World)
+	Replay  string
+}
+
+// Report is what a scenario came to.
+type Report struct {
+	Hash              uint64
+	Confirmed, Reads  int
+	Guesses, Right    int
+	Aborted, Retried  int
+	Withdrawn         int
+	View              bft.View
+	Transfers         int
+	Crashes, Restarts int
+}
+
+// World is a running scenario.
+type World struct {
+	Sim *sim.Sim[bft.Message]
+
+	sc      Scenario
+	rand    *rand.Rand
+	dir     bft.Directory
+	honest  []protocol.ID
+	clients []*client
+	ops     history.KVRecorder
+	decided map[bft.Seq]bft.Digest
+	report  Report
+	stopped bool
+	failed  error
+	counter int
+}
+
+const (
+	roundTrip   = 40 * time.Millisecond
+	firstClient = 100
+)
+
+// Play plays a scenario and judges it.
+func Play(sc Scenario) (Report, error) {
+	sc.Replicas, sc.Clients = cmp.Or(sc.Replicas, 4), cmp.Or(sc.Clients, 3)
+	sc.For, sc.Settle = cmp.Or(sc.For, 5*time.Second), cmp.Or(sc.Settle, 20*time.Second)
+	w := &World{sc: sc, rand: rand.New(rand.NewPCG(sc.Seed, 0xbf7)), decided: map[bft.Seq]bft.Digest{}}
+	if err := w.build(); err != nil {
+		return w.report, err
+	}
+	err := w.run()
+	w.report.Hash = w.Sim.Hash()
+	stats := w.Sim.Stats()
+	w.report.Crashes, w.report.Restarts = stats.Crashes, stats.Restarts
+	return w.report, err
+}
+
+func (w *World) build() error {
+	sc := w.sc
+	var secrets bft.Secrets
+	var verifier bft.Verifier = &secrets
+	signer := func(id protocol.ID) *bft.Signer { return secrets.Signer(sc.Seed<<16 | uint64(id)) }
+	if sc.Ed25519 {
+		verifier, signer = bft.Ed25519{}, func(id protocol.ID) *bft.Signer { return realSigner(sc.Seed, id) }
+	}
+	scheme := bft.NewScheme(fmt.Sprint("group ", sc.Seed), verifier)
+	w.dir.Clients = map[protocol.ID]bft.Key{}
+	for i := range sc.Replicas {
+		id := protocol.ID(i + 1)
+		w.dir.Members = append(w.dir.Members, bft.Party{ID: id, Key: signer(id).Key()})
+	}
+	for i := range sc.Clients {
+		id := firstClient + protocol.ID(i)
+		w.dir.Clients[id] = signer(id).Key()
+	}
+	sites := []wan.Site{"a", "b", "c", "d"}
+	s, err := sim.New(sim.Config[bft.Message]{
+		Seed: sc.Seed, WAN: wan.Uniform(roundTrip, sites...), Codec: sc.Protocol.Codec(scheme),
+		CodecChance: cmp.Or(sc.Coded, 0.1), Disk: sim.Disk{Latency: time.Millisecond, Jitter: time.Millisecond},
+		CheckEvery: 4, Check: w.check, App: w.app, TraceKeep: 400, Replay: sc.Replay,
+	})
+	if err != nil {
+		return err
+	}
+	w.Sim = s
+	for i, m := range w.dir.Members {
+		cfg := bft.ReplicaConfig{ID: m.ID, Directory: &w.dir, Scheme: scheme, Signer: signer(m.ID), Service: registers{},
+			RoundTrip: roundTrip, CheckpointEvery: 8}
+		if _, err := sc.Protocol.NewReplica(cfg); err != nil {
+			return err
+		}
+		traitor := sc.Traitors[i]
+		if traitor == nil {
+			w.honest = append(w.honest, m.ID)
+		}
+		err := s.Add(sim.Node[bft.Message]{ID: m.ID, Site: sites[i%len(sites)], New: func() protocol.Node[bft.Message] {
+			node, _ := sc.Protocol.NewReplica(cfg)
+			if traitor != nil {
+				return traitor(node, cfg)
+			}
+			return node
+		}})
+		if err != nil {
+			return err
+		}
+	}
+	for i := range sc.Clients {
+		c := &client{w: w, id: firstClient + protocol.ID(i), calls: map[bft.CallID]*call{}}
+		cfg := bft.ClientConfig{ID: c.id, Directory: &w.dir, Scheme: scheme, Signer: signer(c.id), RoundTrip: roundTrip,
+			Ordered: sc.Ordered}
+		w.clients = append(w.clients, c)
+		err := s.Add(sim.Node[bft.Message]{ID: c.id, Site: sites[i%len(sites)], New: func() protocol.Node[bft.Message] {
+			node, err := sc.Protocol.NewClient(cfg)
+			if err != nil {
+				panic(err)
+			}
+			return node
+		}})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *World) run() error {
+	for i, c := range w.clients {
+		w.Sim.After(time.Duration(i+1)*3*time.Millisecond, c.next)
+	}
+	if w.sc.Faults != sim.NoFaults {
+		err := w.Sim.Inject(sim.Profile{Faults: w.sc.Faults, Nodes: slices.Clone(w.honest), Every: 600 * time.Millisecond,
+			Lasting: 400 * time.Millisecond, MaxDown: max(quorum.Traitors(w.sc.Replicas)-len(w.sc.Traitors), 1)})
+		if err != nil {
+			return err
+		}
+	}
+	if w.sc.Script != nil {
+		w.Sim.After(0, func() { w.sc.Script(w) })
+	}
+	if err := w.Sim.Run(w.sc.For); err != nil {
+		return err
+	}
+	w.Sim.Heal()
+	for _, m := range w.dir.Members {
+		w.Sim.Restart(m.ID)
+	}
+	healed := w.Sim.Now()
+	if err := w.Sim.RunUntil(w.sc.Settle, func() bool {
+		return !slices.ContainsFunc(w.clients, func(c *client) bool { return c.lastBegun < healed })
+	}); err != nil {
+		return fmt.Errorf("a client is not served after the faults: %s: %w", w.standings(), err)
+	}
+	w.stopped = true
+	if err := w.Sim.RunUntil(w.sc.Settle, func() bool {
+		return !slices.ContainsFunc(w.clients, func(c *client) bool { return c.open > 0 })
+	}); err != nil {
+		return fmt.Errorf("a call never ends: %s: %w", w.standings(), err)
+	}
+	var differ string
+	if err := w.Sim.RunUntil(w.sc.Settle, func() bool { differ = w.differences(); return differ == "" }); err != nil {
+		return fmt.Errorf("replicas do not become equal: %s: %w", differ, err)
+	}
+	if w.failed != nil {
+		return w.failed
+	}
+	return w.judge()
+}
+
+// observed returns an honest replica, nil if it is down.
+func (w *World) observed(id protocol.ID) bft.Observed {
+	o, _ := w.Sim.Get(id).(bft.Observed)
+	return o
+}
+
+// standings tells how the honest replicas are.
+func (w *World) standings() string {
+	var out []string
+	for _, id := range w.honest {
+		if o := w.observed(id); o != nil {
+			out = append(out, fmt.Sprintf("%d: %+v", id, o.Standing()))
+		} else {
+			out = append(out, fmt.Sprintf("%d is down", id))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// check holds the honest replicas to each other in each step: one batch in one place.
+func (w *World) check() error {
+	for _, id := range w.honest {
+		o := w.observed(id)
+		if o == nil {
+			continue
+		}
+		var err error
+		o.Decided(func(seq bft.Seq, d bft.Digest) {
+			if was, ok := w.decided[seq]; ok && was != d {
+				err = fmt.Errorf("agreement: replica %d has the batch %v in place %d, and %v was committed there", id, d, seq, was)
+			}
+			w.decided[seq] = d
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return w.failed
+}
+
+// differences tells what keeps the honest replicas from being equal.
+func (w *World) differences() string {
+	var first bft.Standing
+	var sum [sha256.Size]byte
+	for i, id := range w.honest {
+		o := w.observed(id)
+		if o == nil {
+			return fmt.Sprintf("%d is down", id)
+		}
+		s := o.Standing()
+		if i == 0 {
+			first = s
+		}
+		if s.Committed != first.Committed {
+			return fmt.Sprintf("%d: %+v, %d: %+v", w.honest[0], first, id, s)
+		}
+	}
+	for i, id := range w.honest {
+		h := sha256.New()
+		for k, v := range w.observed(id).State().Scan(nil, nil) {
+			fmt.Fprintf(h, "%d %s %d %s\n", len(k), k, len(v), v)
+		}
+		got := [sha256.Size]byte(h.Sum(nil))
+		if i > 0 && got != sum {
+			w.failed = fmt.Errorf("equal states: %d and %d differ at %d", w.honest[0], id, first.Committed)
+		}
+		sum = got
+	}
+	w.report.View = first.View
+	return ""
+}
+
+func (w *World) judge() error {
+	ops, err := w.ops.Ops()
+	if err != nil {
+		return err
+	}
+	lin, err := history.CheckLinearizable(ops, history.KVModel(), 20*time.Second)
+	if err != nil {
+		return err
+	}
+	if lin.Verdict != history.OK { // undecided is no pass
+		return fmt.Errorf("linearizability: %v: %s: %s", lin.Verdict, lin.Part, lin.Explanation)
+	}
+	return nil
+}

@@ -1,0 +1,73 @@
+package bft
+
+import (
+	"time"
+
+	"github.com/foresay/foresay/keyspace"
+	"github.com/foresay/foresay/protocol"
+)
+
+// ReplicaConfig is what a replica is made from. A zero value of an optional field is its default.
+type ReplicaConfig struct {
+	ID        protocol.ID
+	Directory *Directory
+	Scheme    *Scheme
+	Signer    *Signer
+	Service   Service
+	// RoundTrip is about the longest round-trip time between two members. Timeouts follow from it. 0
+	// is 100 ms.
+	RoundTrip time.Duration
+	// CheckpointEvery is how many batches are executed between two checkpoints; 0 is 64. Twice as
+	// many are under way at most.
+	CheckpointEvery int
+	MaxBatch        int // operations; 0 is 64
+	// MaxUnderway is how many batches a primary has proposed that are not prepared; 0 is 4.
+	MaxUnderway int
+	// ClockSlack is by how much a primary's time may differ from a backup's clock; 0 is 10 s.
+	ClockSlack time.Duration
+}
+
+// ClientConfig is what a client node is made from.
+type ClientConfig struct {
+	ID        protocol.ID
+	Directory *Directory
+	Scheme    *Scheme
+	Signer    *Signer
+	RoundTrip time.Duration // 0 is 100 ms
+	// Ordered says that no client of the group makes optimised reads: all calls are ordered, and
+	// fewer replies confirm one.
+	Ordered bool
+}
+
+// A Protocol is one of the family.
+type Protocol struct {
+	Name       string
+	NewReplica func(ReplicaConfig) (protocol.Node[Message], error)
+	NewClient  func(ClientConfig) (protocol.Node[Message], error)
+	// Codec returns the codec of a group's messages and records, which checks signatures.
+	Codec func(*Scheme) protocol.Codec[Message]
+	// Strategies are how a replica can betray the others, and Traitor makes a traitor of a replica:
+	// a wrapper around it that has its keys. They are for tests.
+	Strategies []string
+	Traitor    func(strategy string) Traitor
+}
+
+// A Traitor makes a replica do as it likes.
+type Traitor func(node protocol.Node[Message], cfg ReplicaConfig) protocol.Node[Message]
+
+// Standing is how far a replica is.
+type Standing struct {
+	View                             View
+	Active                           bool // the view has begun here
+	Stable, Committed, Executed, Top Seq
+}
+
+// Observed is a replica that can be looked at.
+type Observed interface {
+	protocol.Node[Message]
+	Standing() Standing
+	// State returns what is committed.
+	State() keyspace.Reader
+	// Decided tells which batches are committed of those that are still kept.
+	Decided(func(Seq, Digest))
+}

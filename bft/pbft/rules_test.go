@@ -1,0 +1,134 @@
+package pbft
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/foresay/foresay/bft"
+	"github.com/foresay/foresay/internal/wirefmt/wiretest"
+)
+
+// TestConfirmedIsExact tries all sets of replies of four members.
+func TestConfirmedIsExact(t *testing.T) {
+	var words []heard
+	for _, d := range []bft.Digest{{1}, {2}} {
+		words = append(words, heard{there: true, seq: 5, digest: d})
+		for v := range bft.View(2) {
+			words = append(words, heard{there: true, tentative: true, view: v, seq: 5, digest: d})
+		}
+	}
+	words = append(words, heard{}, heard{there: true, tentative: true, seq: 6, digest: bft.Digest{1}})
+	n := len(words)
+	for i := range n * n * n * n {
+		set := []heard{words[i%n], words[i/n%n], words[i/n/n%n], words[i/n/n/n]}
+		for _, reads := range []bool{true, false} {
+			want := false
+			for mask := range 16 {
+				size, same := 0, true
+				var first heard
+				for j, h := range set {
+					if mask>>j&1 == 0 {
+						continue
+					}
+					if size++; size == 1 {
+						first = h
+					}
+					same = same && h.there && h == first
+				}
+				want = want || same && (size >= 3 || size >= 2 && !reads && !first.tentative)
+			}
+			if _, got := confirmed(set, 3, 2, reads); got != want {
+				t.Fatalf("%+v, reads %v: confirmed is %v", set, reads, got)
+			}
+		}
+	}
+}
+
+func samples() (*statements, []bft.Message) {
+	var secrets bft.Secrets
+	sc, me := bft.NewScheme("test", &secrets), secrets.Signer(1)
+	st := newStatements(sc)
+	r := st.requests.Sign(sc, me, bft.Request{Client: 7, Session: 2, Acked: 3, First: 4, Operations: []bft.Operation{
+		{Command: []byte("set"), After: 3, Conditions: []bft.Condition{{Number: 3, Digest: bft.Digest{1}}}}}})
+	b := requestBatch{[]batchEntry{{bft.Digest{3}, 9}}}
+	o := orderBody{View: 1, Seq: 2, Batch: bft.Digest{4}}
+	order, vote := st.orders.Sign(sc, me, o), st.votes.Sign(sc, me, voteBody(o))
+	p := preparedProof{order, bft.Join([]bft.Signed[voteBody]{vote})}
+	at := st.checkpoints.Sign(sc, me, checkpointBody{8, bft.Digest{5}})
+	proof := bft.Join([]bft.Signed[checkpointBody]{at})
+	change := st.changes.Sign(sc, me, changeBody{3, proof, []preparedProof{p}})
+	start := st.starts.Sign(sc, me, startBody{3, []bft.Signed[changeBody]{change}, []bft.Signed[orderBody]{order}})
+	result := bft.Result{Outcome: bft.Executed, Value: []byte("v")}
+	return st, []bft.Message{
+		submitted{r, true}, earlyReply{st.early.Sign(sc, me, earlyBody{1, 7, 2, []earlyItem{{4, result}}})},
+		proposal{order, b, []bft.Signed[bft.Request]{r}}, prepare{vote}, reached{at}, viewChange{change}, newView{start},
+		stableProof{proof}, bodies{[]requestBatch{b}, []bft.Signed[bft.Request]{r}}, preparedRecord{p},
+		replies{1, 2, []replyItem{{4, 5, true, result.Digest(), true, result}, {Number: 5, Seq: 6}}},
+		readAsk{3, []byte("q"), true}, readReply{3, bft.Digest{6}, true, []byte("v")}, commit{o, true},
+		status{1, true, 8, 9}, wanted{[]bft.Digest{{7}}, []bft.Digest{{8}}}, stateWanted{8, []string{"w"}},
+		statePage{8, "w", []byte("page")}, viewRecord{3, true}, doneRecord{9},
+	}
+}
+
+func TestCodec(t *testing.T) {
+	st, all := samples()
+	wiretest.Codec[bft.Message](t, st.format(), 64, all, cmp.Exporter(func(reflect.Type) bool { return true }))
+}
+
+func FuzzCodec(f *testing.F) {
+	st, all := samples()
+	wiretest.Fuzz[bft.Message](f, st.format(), all)
+}
+
+// TestChoiceIsExact tries all sets of three changes that have prepared, in two places, a batch of
+// one of two views, or nothing.
+func TestChoiceIsExact(t *testing.T) {
+	var secrets bft.Secrets
+	sc, me := bft.NewScheme("test", &secrets), secrets.Signer(1)
+	st := newStatements(sc)
+	kinds := []orderBody{{}, {View: 1, Batch: bft.Digest{1}}, {View: 2, Batch: bft.Digest{1}},
+		{View: 2, Batch: bft.Digest{2}}, {View: 1}}
+	n := len(kinds) * len(kinds)
+	for i := range n * n * n {
+		var changes []*changeBody
+		var want [3]orderBody // by place, the newest
+		conflict, last := false, bft.Seq(0)
+		for k := i; len(changes) < 3; k /= n {
+			c := &changeBody{View: 4}
+			for seq, kind := range map[bft.Seq]int{1: k % n % len(kinds), 2: k % n / len(kinds)} {
+				o := kinds[kind]
+				o.Seq = seq
+				if kind == 0 {
+					continue
+				}
+				last = max(last, seq)
+				conflict = conflict || want[seq].View == o.View && want[seq].Batch != o.Batch
+				if o.View > want[seq].View {
+					want[seq] = o
+				}
+			}
+			for seq := bft.Seq(1); seq <= 2; seq++ {
+				kind := []int{k % n % len(kinds), k % n / len(kinds)}[seq-1]
+				if o := kinds[kind]; kind != 0 {
+					o.Seq = seq
+					c.Prepared = append(c.Prepared, preparedProof{Order: st.orders.Sign(sc, me, o)})
+				}
+			}
+			changes = append(changes, c)
+		}
+		if conflict {
+			continue // two quorums of one view share an honest member
+		}
+		stable, got := choose(4, changes)
+		var orders []orderBody
+		for seq := bft.Seq(1); seq <= last; seq++ {
+			orders = append(orders, orderBody{4, seq, want[seq].Batch})
+		}
+		if fmt.Sprint(got) != fmt.Sprint(orders) || stable.Body().Seq != 0 {
+			t.Fatalf("case %d: %v, want %v", i, got, orders)
+		}
+	}
+}

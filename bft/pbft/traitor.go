@@ -1,0 +1,237 @@
+package pbft
+
+import (
+	"slices"
+
+	"github.com/foresay/foresay/bft"
+	"github.com/foresay/foresay/protocol"
+)
+
+// A strategy is how a replica betrays the others.
+type strategy = string
+
+// The strategies.
+const (
+	// Equivocate proposes another batch to every other member.
+	equivocate strategy = "equivocate"
+	// Conspire does so too, votes for and commits whatever it hears of, and does not say so to all.
+	conspire strategy = "conspire"
+	// Partial is silent to every other member, and client.
+	partial strategy = "partial"
+	// Mute says nothing at all.
+	mute strategy = "mute"
+	// lieEarly, lieTentative and lieCommitted give clients wrong results.
+	lieEarly     strategy = "lie-early"
+	lieTentative strategy = "lie-tentative"
+	lieCommitted strategy = "lie-committed"
+	// LieCheckpoint signs checkpoints of states that never were.
+	lieCheckpoint strategy = "lie-checkpoint"
+	// LieReads gives wrong answers to optimised reads, and wrong parts of states.
+	lieReads strategy = "lie-reads"
+	// Omit leaves out of its view changes what it has prepared, and changes views for no reason.
+	omit strategy = "omit"
+	// Unlawful begins views with other orders than follow from what the others said.
+	unlawful strategy = "unlawful"
+	// Forge says things in the names of others, and again what they said before.
+	forge strategy = "forge"
+	// Slow says everything as late as it can.
+	slow strategy = "slow"
+	// Starve never proposes what some clients ask for.
+	starve strategy = "starve"
+)
+
+// strategies returns all strategies that one traitor can have by itself.
+func strategies() []string {
+	return []strategy{equivocate, conspire, partial, mute, lieEarly, lieTentative, lieCommitted, lieCheckpoint, lieReads,
+		omit, unlawful, forge, slow, starve}
+}
+
+// traitorOf returns what makes traitors with a strategy: honest replicas but for what they say.
+func traitorOf(s string) bft.Traitor {
+	return func(node protocol.Node[bft.Message], cfg bft.ReplicaConfig) protocol.Node[bft.Message] {
+		return &traitor{inner: node.(*replica), cfg: cfg, st: newStatements(cfg.Scheme), strategy: s}
+	}
+}
+
+type traitor struct {
+	inner    *replica
+	cfg      bft.ReplicaConfig
+	st       *statements
+	strategy strategy
+	said     []prepare // by others, to be replayed
+	late     []protocol.Effect[bft.Message]
+	ticks    int
+}
+
+type lateTimer struct{}
+
+// Start is part of protocol.Node, as are Receive and Expire.
+func (t *traitor) Start(env *protocol.Env[bft.Message], log []protocol.Record[bft.Message]) {
+	t.inner.Start(env, log)
+	t.betray(env)
+	env.After(t.cfg.RoundTrip, lateTimer{})
+}
+
+func (t *traitor) Receive(env *protocol.Env[bft.Message], from protocol.ID, msg bft.Message) {
+	if m, ok := msg.(submitted); ok && t.strategy == starve && m.Request.Body().Client%100 == 0 {
+		return
+	}
+	t.inner.Receive(env, from, msg)
+	t.betray(env)
+	switch m := msg.(type) {
+	case prepare:
+		t.said = append(t.said, m)
+	case proposal:
+		if o := *m.Order.Body(); t.strategy == conspire {
+			t.toAll(env, prepare{t.st.votes.Sign(t.cfg.Scheme, t.cfg.Signer, voteBody(o))})
+			t.toAll(env, commit{Order: o})
+		}
+	}
+}
+
+func (t *traitor) toAll(env *protocol.Env[bft.Message], msg bft.Message) {
+	for _, m := range t.cfg.Directory.Members {
+		if m.ID != t.cfg.ID {
+			env.SendAhead(m.ID, msg)
+		}
+	}
+}
+
+func (t *traitor) Expire(env *protocol.Env[bft.Message], timer protocol.Timer) {
+	if _, ok := timer.(lateTimer); !ok {
+		t.inner.Expire(env, timer)
+		t.betray(env)
+		return
+	}
+	env.After(t.cfg.RoundTrip, lateTimer{})
+	env.Out = append(env.Out, t.late...)
+	t.late = nil
+	t.ticks++
+	if t.strategy == omit && t.ticks%20 == 0 {
+		c := changeBody{View: t.inner.view + 1}
+		t.toAll(env, viewChange{t.st.changes.Sign(t.cfg.Scheme, t.cfg.Signer, c)})
+	}
+	if t.strategy == forge && len(t.said) > 0 {
+		t.forge(env)
+	}
+}
+
+// forge says what others said, again and as if they had said it of something else.
+func (t *traitor) forge(env *protocol.Env[bft.Message]) {
+	m := t.said[len(t.said)/2]
+	t.toAll(env, m)
+	for _, p := range t.cfg.Directory.Members {
+		o := orderBody{View: t.inner.view, Seq: t.inner.top + 1, Batch: bft.Digest{1}}
+		t.toAll(env, prepare{t.st.votes.Forge(p.Key, []byte("trust me"), voteBody(o))})
+		t.toAll(env, proposal{Order: t.st.orders.Forge(p.Key, []byte("trust me"), o)})
+		t.toAll(env, reached{t.st.checkpoints.Forge(p.Key, nil, checkpointBody{Seq: t.inner.low() + 8})})
+		t.toAll(env, viewChange{t.st.changes.Forge(p.Key, nil, changeBody{View: t.inner.view + 3})})
+	}
+	t.said = t.said[len(t.said)/2:]
+}
+
+// betray changes what the honest node wants to say.
+func (t *traitor) betray(env *protocol.Env[bft.Message]) {
+	out := slices.Clone(env.Out)
+	env.Out = env.Out[:0]
+	for _, e := range out {
+		if e.Kind != protocol.KindSend && e.Kind != protocol.KindSendAhead {
+			env.Out = append(env.Out, e)
+			continue
+		}
+		switch odd := e.To%2 == 1; {
+		case t.strategy == mute, t.strategy == partial && odd:
+		case t.strategy == slow:
+			t.late = append(t.late, e)
+		case odd && (t.strategy == equivocate || t.strategy == conspire):
+			t.equivocate(env, e)
+		default:
+			e.Msg = t.lie(e.Msg)
+			env.Out = append(env.Out, e)
+		}
+	}
+}
+
+// equivocate tells half of the members of another batch, an empty one.
+func (t *traitor) equivocate(env *protocol.Env[bft.Message], e protocol.Effect[bft.Message]) {
+	switch m := e.Msg.(type) {
+	case proposal:
+		o := *m.Order.Body()
+		if !m.Order.By(t.cfg.Signer.Key()) {
+			return
+		}
+		o.Batch = bft.Digest{}
+		e.Msg = proposal{Order: t.st.orders.Sign(t.cfg.Scheme, t.cfg.Signer, o)}
+		env.Out = append(env.Out, e)
+		if t.strategy == conspire {
+			env.SendAhead(e.To, commit{Order: o})
+			for _, other := range t.cfg.Directory.Members { // so that the other conspirators hear of it
+				if other.ID != t.cfg.ID && other.ID%2 == 0 && other.ID != e.To {
+					env.SendAhead(other.ID, e.Msg)
+				}
+			}
+		}
+		return
+	case commit:
+		if t.strategy == conspire {
+			return
+		}
+	}
+	env.Out = append(env.Out, e)
+}
+
+func (t *traitor) lie(msg bft.Message) bft.Message {
+	wrong := bft.Result{Outcome: bft.Executed, Value: []byte("a lie")}
+	switch m := msg.(type) {
+	case earlyReply:
+		if t.strategy == lieEarly {
+			b := *m.Reply.Body()
+			b.Items = slices.Clone(b.Items)
+			for i := range b.Items {
+				b.Items[i].Result = wrong
+			}
+			return earlyReply{t.st.early.Sign(t.cfg.Scheme, t.cfg.Signer, b)}
+		}
+	case replies:
+		if t.strategy == lieTentative || t.strategy == lieCommitted {
+			m.Items = slices.Clone(m.Items)
+			for i := range m.Items {
+				m.Items[i] = replyItem{Number: m.Items[i].Number, Seq: m.Items[i].Seq, Full: true, Result: wrong,
+					Digest: wrong.Digest(), Tentative: t.strategy == lieTentative}
+			}
+			return m
+		}
+	case readReply:
+		if t.strategy == lieReads {
+			m.Full, m.Value, m.Digest = true, wrong.Value, wrong.Digest()
+			return m
+		}
+	case statePage:
+		if t.strategy == lieReads {
+			m.Page = append(slices.Clone(m.Page), 0)
+			return m
+		}
+	case reached:
+		if t.strategy == lieCheckpoint {
+			return reached{t.st.checkpoints.Sign(t.cfg.Scheme, t.cfg.Signer, checkpointBody{m.Checkpoint.Body().Seq,
+				bft.Digest{1}})}
+		}
+	case viewChange:
+		if t.strategy == omit {
+			c := changeBody{View: m.Change.Body().View}
+			return viewChange{t.st.changes.Sign(t.cfg.Scheme, t.cfg.Signer, c)}
+		}
+	case newView:
+		if t.strategy == unlawful && m.Start.By(t.cfg.Signer.Key()) {
+			s := *m.Start.Body()
+			s.Orders = slices.Clone(s.Orders)
+			for i := range s.Orders {
+				o := *s.Orders[i].Body()
+				o.Batch = bft.Digest{}
+				s.Orders[i] = t.st.orders.Sign(t.cfg.Scheme, t.cfg.Signer, o)
+			}
+			return newView{t.st.starts.Sign(t.cfg.Scheme, t.cfg.Signer, s)}
+		}
+	}
+	return msg
+}
