@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/bench"
+	"github.com/foresay/foresay/bench/figure"
 	"github.com/foresay/foresay/bench/table"
 	"github.com/foresay/foresay/store/client"
 	"github.com/foresay/foresay/store/str"
@@ -23,6 +24,10 @@ func strCPU() bench.Experiment {
 			"and without (clocksi-rep): commits per second, CPU time per commit",
 		Modes:   []bench.Mode{bench.Real},
 		Measure: cpuOfSTR,
+		Figures: []figure.Spec{{
+			Title: "Retwis on STR: what speculative reads cost", X: "clients", XLabel: "clients",
+			Y: "cpu_us_per_commit", YLabel: "CPU time per commit (µs)", Series: []string{"system"}, Bars: true,
+		}},
 	}
 }
 
