@@ -62,8 +62,8 @@ func TestSiteLost(t *testing.T) {
 	const seeds = 12
 	var gaps []time.Duration
 	for seed := range uint64(seeds) {
-		f, err := failover{system: plan.STR, victim: wholeSite, seed: seed + 1, alpha: 0.5, warm: time.Second,
-			turn: 6 * time.Second, lasting: 2 * time.Second, clients: 2}.run()
+		f, err := failover{system: plan.STR, victim: wholeSite, in: fiveSites(), seed: seed + 1, alpha: 0.5,
+			warm: time.Second, turn: 6 * time.Second, lasting: 2 * time.Second, clients: 2}.run()
 		if err != nil {
 			t.Fatal(err)
 		}
