@@ -95,6 +95,7 @@ fuzz-short:
 SOAK = go test -count=1 -run 'Random|Conformance|Couriers' $(SEEDED)
 soak:
 	FORESAY_PLANTS=all go test -count=1 ./wal
+	FORESAY_PLANTS=all go test -count=1 -run TestTuning ./bench/geostore/simulated
 	@seed=$${FORESAY_SEED:-$$(date +%s)}; end=$$((SECONDS + $(SOAK_SECONDS))); \
 	while [ $$SECONDS -lt $$end ]; do \
 		echo "==> FORESAY_SEED=$$seed"; \

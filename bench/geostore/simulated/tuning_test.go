@@ -1,16 +1,22 @@
 package simulated
 
 import (
+	"os"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/foresay/foresay/bench/table"
+	"github.com/foresay/foresay/internal/plant"
 )
 
 // TestTuning: where keys are hot, and users many, the store finds out that chains do not pay, and
-// commits no less than by settings that stay.
+// commits no less than by settings that stay. Its search takes a processor 20 s, so only make soak
+// has it; store/str tests the tuner itself, TestTuneTogether in a simulated store.
 func TestTuning(t *testing.T) {
+	if os.Getenv(plant.AllVariable) == "" {
+		t.Skip("a search takes 20 s of a processor: make soak has it (" + plant.AllVariable + "=all)")
+	}
 	run := func(degree string) []table.Row {
 		rows, err := tuning{fraction: 10, clients: 80, degree: degree, contentions: []string{"high-high"}, seed: 1,
 			warm: 2500 * time.Millisecond, lasting: 4 * time.Second}.run()
