@@ -23,6 +23,10 @@ var (
 	// ErrForeignFuture is returned for a future of one task that is used in another.
 	ErrForeignFuture = engine.ErrForeignFuture
 
+	// ErrUnfinished is wrapped by the error of a Wait whose context ended first: what computes
+	// the future may go on, and its effects may happen yet.
+	ErrUnfinished = engine.ErrUnfinished
+
 	// ErrAbandoned, as the cause with which the context of a task is cancelled, says that
 	// nobody wants the task's result (context.WithCancelCause; a cause may wrap it). A
 	// task that stands on guesses then ends at once. With any other cause its function is

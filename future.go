@@ -32,8 +32,8 @@ func Then[T, U any](future *Future[T], f func(ctx context.Context, v T) (U, erro
 // Wait waits for the result. Outside of a task it returns confirmed values
 // only, after their commit hooks ran; in a task it may return a prediction, on
 // which the run then depends. If ctx ends first it returns an error that wraps
-// ctx's, in a task that of the call that f is waiting for. It panics with a *PanicError if a
-// confirmed function panicked. Of a nil future it returns an error.
+// ctx's and ErrUnfinished, in a task that of the call that f is waiting for. It panics with a
+// *PanicError if a confirmed function panicked. Of a nil future it returns an error.
 func (f *Future[T]) Wait(ctx context.Context) (T, error) {
 	return (*engine.Future[T])(f).Wait(ctx)
 }

@@ -22,6 +22,9 @@ var (
 	// ErrForeignFuture is foresay.ErrForeignFuture.
 	ErrForeignFuture = errors.New("foresay: the future belongs to a run of another task")
 
+	// ErrUnfinished is foresay.ErrUnfinished.
+	ErrUnfinished = errors.New("foresay: what computes the future may go on")
+
 	// ErrAbandoned is foresay.ErrAbandoned.
 	ErrAbandoned = errors.New("foresay: the task was abandoned: nobody wants its result")
 
@@ -46,6 +49,11 @@ func (p *PanicError) Unwrap() error {
 	err, _ := p.Value.(error)
 	return err
 }
+
+// unfinished is the error of who no longer waits for a future: it reads as what it wraps.
+type unfinished struct{ error }
+
+func (u unfinished) Unwrap() []error { return []error{u.error, ErrUnfinished} }
 
 // contextError returns the error of code that gave up because ctx ended. where
 // says what it waited for, if that is known.

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"sync"
@@ -325,7 +326,7 @@ func (f *future) await(ctx context.Context) (any, error) {
 			}
 			return f.result(nil)
 		case <-ctx.Done():
-			return nil, contextError(ctx, f.describe())
+			return nil, unfinished{contextError(ctx, f.describe())}
 		}
 	case l != nil && f.run == nil:
 		return f.awaitTask(ctx, l)
@@ -348,6 +349,10 @@ func (f *future) awaitTask(ctx context.Context, l *lane) (any, error) {
 		t.mu.Lock()
 		t.tree.Touch(l.tree, spec.Op)
 		t.mu.Unlock()
+	}
+	gaveUp := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+	if gaveUp && !isClosed(f.ready) {
+		err = unfinished{err}
 	}
 	return own(v), err
 }

@@ -296,7 +296,7 @@ func (f *future) awaitCall(ctx context.Context, l *lane) (v any, err error, pred
 			t.tree.Drop(u, true)
 			awaited := f.awaited()
 			t.unlock()
-			return nil, awaited.ended(contextError(ended, t.where(op, 0))), false
+			return nil, unfinished{awaited.ended(contextError(ended, t.where(op, 0)))}, false
 		}
 		t.mu.Unlock()
 	}

@@ -8,14 +8,17 @@ import (
 	"strings"
 	"time"
 
+	"github.com/foresay/foresay"
 	"github.com/foresay/foresay/store"
 )
 
 // MayHaveCommitted reports whether a transaction that ended with an error may have taken effect, or
 // may yet: nobody could tell. Such a transaction must not be made again as if it had failed;
-// [Client.Resolve] asks for its outcome.
+// [Client.Resolve] asks for its outcome. It also reports true of the error of who no longer waits
+// for a future, whatever that computes.
 func MayHaveCommitted(err error) bool {
-	return errors.As(err, new(*UnknownError)) || errors.As(err, new(*BlockedError))
+	return errors.As(err, new(*UnknownError)) || errors.As(err, new(*BlockedError)) ||
+		errors.Is(err, foresay.ErrUnfinished)
 }
 
 // An AbortedError says that a transaction took no effect, however often it was tried.

@@ -154,41 +154,65 @@ func TestReadsOfDiscardedRuns(t *testing.T) {
 	})
 }
 
-// TestFutureOfTransaction: who waits in a task for a future, and gives up while that commits, is
-// told that the transaction may have committed.
+// TestFutureOfTransaction: who waits for a future, and gives up, is told that its transaction may
+// have committed, in a task or not, whatever that is doing then.
 func TestFutureOfTransaction(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := ready(store.Committed)
-		f.commit = func(context.Context, []store.Read, []store.Write) client.Decision {
-			time.Sleep(2 * time.Second)
-			return client.Decision{Outcome: store.Outcome{Verdict: store.Committed}}
-		}
-		c, err := client.New(client.Config{Backend: f, Mode: client.Spec})
-		if err != nil {
-			t.Fatal(err)
-		}
-		write := func(ctx context.Context) (int, error) {
-			return 0, c.Txn(ctx, func(_ context.Context, tx *client.Tx) error { return tx.Put("k", nil) })
-		}
-		for _, combined := range []bool{false, true} {
-			_, err := foresay.Do(t.Context(), func(ctx context.Context) (int, error) {
-				future := foresay.Go(ctx, write)
-				if combined {
-					future = foresay.Any(future, future)
+	type run func(context.Context) (int, error)
+	waits := map[string]func(ctx context.Context, slow, quick run) *foresay.Future[int]{
+		"go": func(ctx context.Context, slow, _ run) *foresay.Future[int] { return foresay.Go(ctx, slow) },
+		"then": func(ctx context.Context, slow, _ run) *foresay.Future[int] {
+			return foresay.Then(foresay.Go(ctx, slow), func(_ context.Context, n int) (int, error) { return n, nil })
+		},
+		"any": func(ctx context.Context, slow, _ run) *foresay.Future[int] {
+			f := foresay.Go(ctx, slow)
+			return foresay.Any(f, f)
+		},
+		"all": func(ctx context.Context, slow, quick run) *foresay.Future[int] {
+			all := foresay.All(foresay.Go(ctx, slow), foresay.Go(ctx, quick))
+			return foresay.Then(all, func(context.Context, []int) (int, error) { return 0, nil })
+		},
+	}
+	for name, future := range waits {
+		for _, computing := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				f := ready(store.Committed)
+				f.commit = func(context.Context, []store.Read, []store.Write) client.Decision {
+					time.Sleep(2 * time.Second)
+					return client.Decision{Outcome: store.Outcome{Verdict: store.Committed}}
 				}
-				waits, cancel := context.WithTimeout(ctx, time.Second)
-				defer cancel()
-				_, err := future.Wait(waits)
-				if !client.MayHaveCommitted(err) || !errors.Is(err, context.DeadlineExceeded) {
-					t.Errorf("combined: %v; who waits is told %v (%T)", combined, err, err)
+				c, err := client.New(client.Config{Backend: f, Mode: client.Spec})
+				if err != nil {
+					t.Fatal(err)
 				}
-				return 0, nil
+				quick := func(ctx context.Context) (int, error) {
+					return 0, c.Txn(ctx, func(_ context.Context, tx *client.Tx) error { return tx.Put("k", nil) })
+				}
+				slow := func(ctx context.Context) (int, error) {
+					if computing {
+						time.Sleep(2 * time.Second)
+					}
+					return quick(ctx)
+				}
+				gives := func(ctx context.Context) (int, error) {
+					future := future(ctx, slow, quick)
+					waits, cancel := context.WithTimeout(ctx, time.Second)
+					defer cancel()
+					_, err := future.Wait(waits)
+					if !client.MayHaveCommitted(err) || !errors.Is(err, context.DeadlineExceeded) {
+						t.Errorf("%s, computing: %v: who waits is told %v (%T)", name, computing, err, err)
+					}
+					return 0, nil
+				}
+				if _, err := foresay.Do(t.Context(), gives); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := gives(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(10 * time.Second)
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
 		}
-	})
+	}
 }
 
 // TestTimeIsUpOnHotKeys: where others were in the way of the attempts before, a read whose time is
