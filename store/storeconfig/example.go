@@ -20,8 +20,9 @@ const storeExample = `// A store's file, store.json: the same for all of its mac
   // run agree on the next one, and writes it.
   "epoch": 1,
   // How the sites agree: replicatedcommit; layered, which is two-phase commit over Raft groups; carousel, which does both at once, in the
-  // mode basic or, with "mode", in fast or direct; or tapir, which has no leaders and is serializable, not strictly. Protocol and
-  // mode cannot be changed later. Left out: replicatedcommit.
+  // mode basic or, with "mode", in fast or direct; tapir, which has no leaders and is serializable, not strictly; or str, whose
+  // transactions build on what is not final yet, and are of strong session snapshot isolation. Protocol and mode cannot be changed
+  // later. Left out: replicatedcommit.
   "protocol": "replicatedcommit",
   // How many parts each site's copy has. It cannot be changed later.
   "shards": 3,
@@ -47,6 +48,7 @@ const storeExample = `// A store's file, store.json: the same for all of its mac
   // Carousel's servers handle requests to prepare in the order in which they should have arrived everywhere, with "order": "arrival", so
   // that they agree more often on which of two came first. Clocks should be within a few milliseconds. It may be changed: restart the
   // machines, one after the other. Left out: as they come.
+  //   "order": "arrival",
   // How far transactions of str, in its mode internal, build on what is not final: not at all, with "off"; they read it, with "reads"; and
   // with "1" to "8" clients go on at local commits, in chains of that length. With "tuned" the store finds out at what most are committed.
   // Machines that are told otherwise work together. Left out: tuned.
