@@ -60,6 +60,9 @@ type Standing struct {
 	View                             View
 	Active                           bool // the view has begun here
 	Stable, Committed, Executed, Top Seq
+	// Transfers is how many states it has fetched since it started, and Refused how many parts that
+	// others gave it were wrong.
+	Transfers, Refused int
 }
 
 // Observed is a replica that can be looked at.

@@ -39,14 +39,18 @@ type Scenario struct {
 
 // Report is what a scenario came to.
 type Report struct {
-	Hash              uint64
-	Confirmed, Reads  int
-	Guesses, Right    int
-	Aborted, Retried  int
-	Withdrawn         int
-	View              bft.View
-	Transfers         int
-	Crashes, Restarts int
+	Hash             uint64
+	Confirmed, Reads int
+	Guesses, Right   int
+	Aborted, Retried int
+	Cascaded         int // of the aborted and retried, those on a guess at another one
+	Withdrawn        int
+	View             bft.View
+	// Transfers is how many states the honest replicas have fetched, and Refused how many parts that
+	// they were given were wrong: those that are up at the end, since they started.
+	Transfers, Refused int
+	Writes             []uint64 // by replica, how many of its calls wrote something in Scenario.For
+	Crashes, Restarts  int
 }
 
 // World is a running scenario.
@@ -83,6 +87,12 @@ func Play(sc Scenario) (Report, error) {
 	w.report.Hash = w.Sim.Hash()
 	stats := w.Sim.Stats()
 	w.report.Crashes, w.report.Restarts = stats.Crashes, stats.Restarts
+	for _, id := range w.honest {
+		if o := w.observed(id); o != nil {
+			w.report.Transfers += o.Standing().Transfers
+			w.report.Refused += o.Standing().Refused
+		}
+	}
 	return w.report, err
 }
 
@@ -173,6 +183,7 @@ func (w *World) run() error {
 	}
 	w.Sim.Heal()
 	for _, m := range w.dir.Members {
+		w.report.Writes = append(w.report.Writes, w.Sim.Writes(m.ID))
 		w.Sim.Restart(m.ID)
 	}
 	healed := w.Sim.Now()
@@ -270,6 +281,11 @@ func (w *World) differences() string {
 }
 
 func (w *World) judge() error {
+	for _, c := range w.clients {
+		if err := c.checkGuesses(); err != nil {
+			return err
+		}
+	}
 	ops, err := w.ops.Ops()
 	if err != nil {
 		return err

@@ -40,7 +40,7 @@ func play(seed uint64) (bfttest.Report, error) {
 	if seed%5 == 4 {
 		n = 7
 	}
-	traitors := map[int]bft.Traitor{int(seed/14) % 2: pbft.Protocol().Traitor(all[seed%uint64(len(all))])}
+	traitors := map[int]bft.Traitor{int(seed/uint64(len(all))) % 2: pbft.Protocol().Traitor(all[seed%uint64(len(all))])}
 	if n == 7 {
 		traitors[2+int(seed)%5] = pbft.Protocol().Traitor(all[(seed/7)%uint64(len(all))])
 	}
@@ -54,7 +54,7 @@ func play(seed uint64) (bfttest.Report, error) {
 
 func TestTraitors(t *testing.T) {
 	first := seed.First(t, 1)
-	for s := first; s < first+uint64(seed.Count(t, 280)); s++ {
+	for s := first; s < first+uint64(seed.Count(t, 256)); s++ {
 		if r, err := play(s); err != nil {
 			t.Errorf("seed %d: %+v: %v", s, r, err)
 		}

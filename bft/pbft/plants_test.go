@@ -1,6 +1,7 @@
 package pbft
 
 import (
+	"cmp"
 	"testing"
 
 	"github.com/foresay/foresay/internal/plant"
@@ -34,9 +35,47 @@ func TestPlants(t *testing.T) {
 			Old: "\tif age > r.timeout() {\n",
 			New: "\tif age > r.timeout() && !MUTANT {\n",
 		},
+		{
+			Name: "f replies that match the early one confirm", Test: "TestFMatchingIsNotEnough",
+			Old: "if committed >= enough || tentative >= quorum {",
+			New: "if committed >= enough || tentative >= quorum || MUTANT && committed >= witness-1 {",
+		},
+		{
+			Name: "a view begins as its primary likes", Test: "TestTraitorLeads",
+			Old: "\t\treturn got.By(primary.Key) && *got.Body() == want\n",
+			New: "\t\treturn got.By(primary.Key) && (*got.Body() == want || MUTANT)\n",
+		},
+		{
+			Name: "a view begins with one word", Test: "TestTraitorLeads",
+			Old: "\tif len(signers) < d.Quorum() {\n",
+			New: "\tif len(signers) < d.Quorum() && !MUTANT {\n",
+		},
+		{
+			Name: "only one member is asked for a state", Test: "TestTransfer",
+			Old: "\t\tr.asked++\n",
+			New: "\t\tif r.asked == 0 || !MUTANT {\n\t\t\tr.asked++\n\t\t}\n",
+		},
+		{
+			Name: "a crash forgets what was prepared", Test: "TestAllCrash",
+			Old: "\t\t\tp.prepared = &m.Prepared\n",
+			New: "\t\t\tif !MUTANT {\n\t\t\t\tp.prepared = &m.Prepared\n\t\t\t}\n",
+		},
+		{
+			Name: "a crash forgets that a checkpoint was reached", Test: "TestAllCrash",
+			Old: "seq > r.low() && seq <= r.committed {",
+			New: "seq > r.low() && seq <= r.committed && !MUTANT {",
+		},
+		{
+			Name: "what names a null operation is executed", Dir: "bft/sessions", In: "bft/pbft",
+			Test: "TestPredicatesAcrossAViewChange",
+			Old:  "if !ok || e.Result.Outcome != bft.Executed {",
+			New:  "if (!ok || e.Result.Outcome != bft.Executed) && !MUTANT {",
+			Also: []plant.Edit{{Old: "\t\tcase !ok:\n\t\t\toutcome = bft.Retry\n",
+				New: "\t\tcase !ok && !MUTANT:\n\t\t\toutcome = bft.Retry\n\t\tcase !ok:\n"}},
+		},
 	}
 	for i := range bugs {
-		bugs[i].Dir = "bft/pbft"
+		bugs[i].Dir = cmp.Or(bugs[i].Dir, "bft/pbft")
 	}
 	plant.Catch(t, bugs)
 }
