@@ -99,6 +99,7 @@ func (w *World) app(from protocol.ID, msg bft.Message) {
 		w.report.Guesses++
 		k := c.calls[m.ID]
 		k.guess = &m.Result
+		c.note(&w.report.FirstAfter, k)
 		if k.chain > 0 && !w.stopped && k.result == nil {
 			chain := k.chain
 			k.chain = 0
@@ -108,6 +109,13 @@ func (w *World) app(from protocol.ID, msg bft.Message) {
 		w.report.Withdrawn++
 	case bft.Done:
 		c.done(m)
+	}
+}
+
+// note keeps the shortest time that the second client has waited for something.
+func (c *client) note(shortest *time.Duration, k *call) {
+	if d := c.w.Sim.Now() - k.began; c.id == firstClient+1 && (*shortest == 0 || d < *shortest) {
+		*shortest = d
 	}
 }
 
@@ -121,6 +129,9 @@ func (c *client) done(m bft.Done) {
 	c.open--
 	c.lastBegun = max(c.lastBegun, k.began)
 	w.report.Confirmed++
+	if k.guess != nil {
+		c.note(&w.report.DoneAfter, k)
+	}
 	if k.read {
 		w.report.Reads++
 	}

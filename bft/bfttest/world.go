@@ -46,6 +46,9 @@ type Report struct {
 	Cascaded         int // of the aborted and retried, those on a guess at another one
 	Withdrawn        int
 	View             bft.View
+	// FirstAfter and DoneAfter are the shortest times in which the second client had a first reply to
+	// an ordered call, and a confirmed one. It is not at the first primary's site.
+	FirstAfter, DoneAfter time.Duration
 	// Transfers is how many states the honest replicas have fetched, and Refused how many parts that
 	// they were given were wrong: those that are up at the end, since they started.
 	Transfers, Refused int

@@ -9,32 +9,35 @@ import (
 
 // asked is a client of four members that has made a call, and what it is told.
 type asked struct {
-	t      *testing.T
-	node   *client
-	env    *protocol.Env[bft.Message]
-	scheme *bft.Scheme
-	sign   func(protocol.ID) *bft.Signer
+	*group
+	t    *testing.T
+	node *client
+	env  *protocol.Env[bft.Message]
 }
 
 func ask(t *testing.T, ordered bool) *asked {
 	t.Helper()
-	var secrets bft.Secrets
-	sign := func(id protocol.ID) *bft.Signer { return secrets.Signer(uint64(id)) }
-	d := &bft.Directory{Clients: map[protocol.ID]bft.Key{9: sign(9).Key()}}
-	for id := protocol.ID(1); id <= 4; id++ {
-		d.Members = append(d.Members, bft.Party{ID: id, Key: sign(id).Key()})
-	}
-	a := &asked{t: t, env: protocol.NewEnv[bft.Message](nil, 1, nil), scheme: bft.NewScheme("test", &secrets), sign: sign}
+	a := &asked{group: newGroup(), t: t, env: protocol.NewEnv[bft.Message](nil, 1, nil)}
 	var err error
-	a.node, err = newClient(bft.ClientConfig{ID: 9, Directory: d, Scheme: a.scheme, Signer: sign(9), Ordered: ordered})
+	a.node, err = newClient(bft.ClientConfig{ID: 9, Directory: &a.dir, Scheme: a.scheme, Signer: a.sign(9),
+		Ordered: ordered})
 	if err != nil {
 		t.Fatal(err)
 	}
 	a.node.Start(a.env, nil)
-	a.node.Receive(a.env, protocol.App, bft.Call{ID: 1, Command: []byte("put")})
-	a.node.Expire(a.env, flushTimer{})
-	a.env.Out = nil
+	a.call(bft.Call{ID: 1, Command: []byte("put")})
 	return a
+}
+
+// call has the client make a call, and returns what it sends for it.
+func (a *asked) call(c bft.Call) (out []submitted) {
+	a.env.Begin(0)
+	a.node.Receive(a.env, protocol.App, c)
+	a.node.Expire(a.env, flushTimer{})
+	for _, e := range effects[submitted](a.env) {
+		out = append(out, e.Msg.(submitted))
+	}
+	return out
 }
 
 func executedTo(value string) bft.Result {
@@ -58,10 +61,8 @@ func (a *asked) reply(from protocol.ID, v bft.View, tentative bool, value string
 func (a *asked) confirmed(when, want string) {
 	a.t.Helper()
 	got := ""
-	for _, e := range a.env.Out {
-		if d, ok := e.Msg.(bft.Done); ok {
-			got = string(d.Result.Value)
-		}
+	for _, e := range effects[bft.Done](a.env) {
+		got = string(e.Msg.(bft.Done).Result.Value)
 	}
 	if got != want {
 		a.t.Errorf("%s: %q is confirmed, want %q", when, got, want)
@@ -100,4 +101,80 @@ func TestThreeTentativeRepliesOfTwoViews(t *testing.T) {
 	a.confirmed("three tentative replies of two views", "")
 	a.reply(4, 1, true, "v")
 	a.confirmed("three of one view", "v")
+}
+
+// TestThreshold is §3.3 of the paper: above one wrong early reply in a hundred a primary's are not
+// taken for guesses, and they are again when fewer than half of that are wrong.
+func TestThreshold(t *testing.T) {
+	var s score
+	for i := range 3 {
+		if s.off {
+			t.Errorf("off after %d wrong early replies", i)
+		}
+		s.note(false)
+	}
+	if !s.off {
+		t.Error("on after three wrong early replies of 200")
+	}
+	for n := 1; s.off; n++ {
+		if s.note(true); n > scored {
+			t.Fatal("it stays off")
+		} else if !s.off && n < scored {
+			t.Errorf("on again after %d right ones", n)
+		}
+	}
+}
+
+// TestGuessesOfOldViews: guesses go with their view, when an honest replica says that it is over,
+// and one of a view that nobody vouches for is none.
+func TestGuessesOfOldViews(t *testing.T) {
+	a := ask(t, false)
+	a.early("v")
+	if len(effects[bft.First](a.env)) != 1 {
+		t.Fatal("the early reply is no guess")
+	}
+	for i, id := range []protocol.ID{2, 3} {
+		a.node.Receive(a.env, id, replies{View: 1})
+		if got := len(effects[bft.Withdrawn](a.env)); got != i {
+			t.Errorf("%d say that the view is over, and %d guesses are withdrawn", i+1, got)
+		}
+	}
+	a.early("v")
+	if len(effects[bft.First](a.env)) != 1 {
+		t.Error("the early reply of an old view is a guess")
+	}
+}
+
+// TestReadsBehindWrites: as §3.2.2 says, a client whose writes are not confirmed has its reads
+// ordered.
+func TestReadsBehindWrites(t *testing.T) {
+	a := ask(t, false)
+	read := bft.Call{ID: 2, Read: true}
+	if sent := a.call(read); len(sent) != 4 || len(effects[readAsk](a.env)) > 0 {
+		t.Errorf("behind a write it sends %d requests", len(sent))
+	}
+	for n := bft.Number(1); n <= 2; n++ {
+		for id := protocol.ID(1); id <= 3; id++ {
+			r := executedTo("v")
+			a.node.Receive(a.env, id, replies{Session: 1,
+				Items: []replyItem{{Number: n, Digest: r.Digest(), Full: true, Result: r}}})
+		}
+	}
+	read.ID = 3
+	if sent := a.call(read); len(sent) > 0 || len(effects[readAsk](a.env)) != 4 {
+		t.Errorf("behind no write it sends %d requests", len(sent))
+	}
+}
+
+// TestAcknowledged: what an unanswered request names in a condition is not acknowledged.
+func TestAcknowledged(t *testing.T) {
+	a := ask(t, false)
+	on := executedTo("v")
+	a.call(bft.Call{ID: 2, Assumes: []bft.Assumption{{Call: 1, Digest: on.Digest()}}})
+	for id := protocol.ID(1); id <= 3; id++ {
+		a.reply(id, 0, false, "v")
+	}
+	if got := a.call(bft.Call{ID: 3})[0].Request.Body().Acked; got != 0 {
+		t.Errorf("a request acknowledges %d, which an earlier one names", got)
+	}
 }

@@ -61,18 +61,19 @@ func TestTraitors(t *testing.T) {
 	}
 }
 
-// TestEveryStrategy has each strategy in the first primary, and in the next one while the first one
-// is cut off, without other faults.
+// TestEveryStrategy has each strategy in the first primary, and in the next one, without other
+// faults.
 func TestEveryStrategy(t *testing.T) {
 	for i, s := range pbft.Protocol().Strategies {
-		for place := range 2 {
-			r, err := bfttest.Play(bfttest.Scenario{Protocol: pbft.Protocol(), Seed: uint64(i),
-				Traitors: map[int]bft.Traitor{place: pbft.Protocol().Traitor(s)}})
-			t.Logf("%s at %d: %+v", s, place, r)
-			if err != nil {
-				t.Errorf("%s at %d: %v", s, place, err)
+		t.Run(s, func(t *testing.T) {
+			for place := range 2 {
+				r, err := bfttest.Play(bfttest.Scenario{Protocol: pbft.Protocol(), Seed: uint64(i),
+					Traitors: map[int]bft.Traitor{place: pbft.Protocol().Traitor(s)}})
+				if err != nil {
+					t.Errorf("at %d: %+v: %v", place, r, err)
+				}
 			}
-		}
+		})
 	}
 }
 
