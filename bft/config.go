@@ -50,6 +50,8 @@ type Protocol struct {
 	// a wrapper around it that has its keys. They are for tests.
 	Strategies []string
 	Traitor    func(strategy string) Traitor
+	// NewBadClient returns a client that does as it likes. It does not write.
+	NewBadClient func(ClientConfig) protocol.Node[Message]
 }
 
 // A Traitor makes a replica do as it likes.

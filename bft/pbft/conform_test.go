@@ -49,7 +49,7 @@ func play(seed uint64) (bfttest.Report, error) {
 		faults = sim.Swarm(seed, sim.AllFaults&^sim.LostDisk)
 	}
 	return bfttest.Play(bfttest.Scenario{Protocol: pbft.Protocol(), Seed: seed, Faults: faults, Replicas: n,
-		Traitors: traitors, Ed25519: seed%10 == 0, Ordered: seed%4 == 0})
+		Traitors: traitors, Ed25519: seed%10 == 0, Ordered: seed%4 == 0, BadClients: int(seed % 3)})
 }
 
 func TestTraitors(t *testing.T) {

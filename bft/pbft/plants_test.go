@@ -32,8 +32,8 @@ func TestPlants(t *testing.T) {
 		},
 		{
 			Name: "a starved client waits for ever", Test: "TestEveryStrategy/starve",
-			Old: "\tif age > r.timeout() {\n",
-			New: "\tif age > r.timeout() && !MUTANT {\n",
+			Old: "if oldest.passed && r.tick-oldest.since > r.timeout() {",
+			New: "if oldest.passed && r.tick-oldest.since > r.timeout() && !MUTANT {",
 		},
 		{
 			Name: "f replies that match the early one confirm", Test: "TestFMatchingIsNotEnough",
@@ -140,6 +140,15 @@ func TestPlants(t *testing.T) {
 			Name: "what a condition names is acknowledged", Test: "TestAcknowledged",
 			Old: "x != nil && x.number > c.acked {\n\t\t\t\tn =",
 			New: "x != nil && x.number > c.acked && !MUTANT {\n\t\t\t\tn =",
+		},
+		{
+			Name: "what cannot be executed any more ends a view", Test: "TestBadClients",
+			Old: "fresh(base, m) && sessions.Fits(base, m) {",
+			New: "(fresh(base, m) || MUTANT) && sessions.Fits(base, m) {",
+		},
+		{
+			Name: "what the client did not give the primary ends a view", Test: "TestBadClients",
+			Old: "x.passed, x.since = true, r.tick\n", New: "if x.passed = true; !MUTANT {\n\t\t\tx.since = r.tick\n\t\t}\n",
 		},
 		{
 			Name: "what names a null operation is executed", Dir: "bft/sessions", In: "bft/pbft",

@@ -112,10 +112,21 @@ func TestCrashAtEachWrite(t *testing.T) {
 // TestAllCrash has all replicas crash at once, again and again: what was confirmed is on the disks
 // of so many that it stays.
 func TestAllCrash(t *testing.T) {
-	for seed := range uint64(10) {
+	for seed := range uint64(12) {
 		r, err := bfttest.Play(bfttest.Scenario{Protocol: pbft.Protocol(), Seed: seed, For: 3 * time.Second,
-			Script: bfttest.AllCrash(370*time.Millisecond + time.Duration(seed)*time.Millisecond)})
+			Script: bfttest.AllCrash(300*time.Millisecond + time.Duration(seed)*20*time.Millisecond)})
 		if err != nil || r.Crashes == 0 {
+			t.Errorf("seed %d: %+v: %v", seed, r, err)
+		}
+	}
+}
+
+// TestBadClients: whatever clients do, the others are served by the first primary, as if they were
+// alone.
+func TestBadClients(t *testing.T) {
+	for seed := range uint64(4) {
+		r, err := bfttest.Play(bfttest.Scenario{Protocol: pbft.Protocol(), Seed: seed, BadClients: 2, For: 3 * time.Second})
+		if err != nil || r.View > 0 || r.Withdrawn > 0 || r.Right != r.Guesses {
 			t.Errorf("seed %d: %+v: %v", seed, r, err)
 		}
 	}

@@ -36,6 +36,8 @@ const (
 	hasty strategy = "hasty"
 	// Gap keeps one proposal in ten back, and proposes what follows.
 	gap strategy = "gap"
+	// Amnesia forgets all that it had on its disk, again and again.
+	amnesia strategy = "amnesia"
 	// Forge says things in the names of others, and again what they said before.
 	forge strategy = "forge"
 	// Slow says everything as late as it can.
@@ -47,7 +49,7 @@ const (
 // strategies returns all strategies that one traitor can have by itself.
 func strategies() []string {
 	return []strategy{equivocate, conspire, partial, mute, lieEarly, lieTentative, lieCommitted, lieCheckpoint, lieReads,
-		omit, unlawful, hasty, gap, forge, slow, starve}
+		omit, unlawful, hasty, gap, amnesia, forge, slow, starve}
 }
 
 // traitorOf returns what makes traitors with a strategy: honest replicas but for what they say.
@@ -115,9 +117,26 @@ func (t *traitor) Expire(env *protocol.Env[bft.Message], timer protocol.Timer) {
 		c := changeBody{View: t.inner.view + 1}
 		t.toAll(env, viewChange{t.st.changes.Sign(t.cfg.Scheme, t.cfg.Signer, c)})
 	}
+	if t.strategy == amnesia && t.ticks%30 == 0 {
+		t.forget(env)
+	}
 	if t.strategy == forge && len(t.said) > 0 {
 		t.forge(env)
 	}
+}
+
+// forget begins anew with an empty disk.
+func (t *traitor) forget(env *protocol.Env[bft.Message]) {
+	var keys [][]byte
+	for k := range env.Scan([]byte{}, nil) {
+		keys = append(keys, slices.Clone(k))
+	}
+	for _, k := range keys {
+		env.Delete(k)
+	}
+	env.Truncate(env.NextIndex())
+	t.inner, _ = newReplica(t.cfg) // as it was made before
+	t.inner.Start(env, nil)
 }
 
 // forge says what others said, again and as if they had said it of something else.
