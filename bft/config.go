@@ -50,6 +50,8 @@ type Protocol struct {
 	// a wrapper around it that has its keys. They are for tests.
 	Strategies []string
 	Traitor    func(strategy string) Traitor
+	// NewBadClient returns a client that does as it likes. It does not write.
+	NewBadClient func(ClientConfig) protocol.Node[Message]
 }
 
 // A Traitor makes a replica do as it likes.
@@ -60,6 +62,9 @@ type Standing struct {
 	View                             View
 	Active                           bool // the view has begun here
 	Stable, Committed, Executed, Top Seq
+	// Transfers is how many states it has fetched since it started, and Refused how many parts that
+	// others gave it were wrong.
+	Transfers, Refused int
 }
 
 // Observed is a replica that can be looked at.

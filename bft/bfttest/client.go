@@ -37,6 +37,22 @@ type call struct {
 	chain   int
 }
 
+// missed reports whether a call is known not to have been executed.
+func (k *call) missed() bool { return k.result != nil && k.result.Outcome != bft.Executed }
+
+// checkGuesses is an error if a call was executed on a guess that was wrong.
+func (c *client) checkGuesses() error {
+	for id, k := range c.calls {
+		if k.assumes == nil || k.missed() {
+			continue
+		}
+		if c.calls[k.assumes.Call].result.Digest() != k.assumes.Digest {
+			return fmt.Errorf("client %d: call %d was executed on a wrong guess", c.id, id)
+		}
+	}
+	return nil
+}
+
 // next makes a call that depends on no guess.
 func (c *client) next() {
 	if !c.w.stopped {
@@ -83,6 +99,7 @@ func (w *World) app(from protocol.ID, msg bft.Message) {
 		w.report.Guesses++
 		k := c.calls[m.ID]
 		k.guess = &m.Result
+		c.note(&w.report.FirstAfter, k)
 		if k.chain > 0 && !w.stopped && k.result == nil {
 			chain := k.chain
 			k.chain = 0
@@ -92,6 +109,13 @@ func (w *World) app(from protocol.ID, msg bft.Message) {
 		w.report.Withdrawn++
 	case bft.Done:
 		c.done(m)
+	}
+}
+
+// note keeps the shortest time that the second client has waited for something.
+func (c *client) note(shortest *time.Duration, k *call) {
+	if d := c.w.Sim.Now() - k.began; c.id == firstClient+1 && (*shortest == 0 || d < *shortest) {
+		*shortest = d
 	}
 }
 
@@ -105,6 +129,9 @@ func (c *client) done(m bft.Done) {
 	c.open--
 	c.lastBegun = max(c.lastBegun, k.began)
 	w.report.Confirmed++
+	if k.guess != nil {
+		c.note(&w.report.DoneAfter, k)
+	}
 	if k.read {
 		w.report.Reads++
 	}
@@ -119,16 +146,14 @@ func (c *client) done(m bft.Done) {
 			return
 		}
 		k.record.Return(w.Sim.Now(), out)
-		if a := k.assumes; a != nil {
-			if on := c.calls[a.Call].result; on != nil && on.Digest() != a.Digest {
-				w.failed = fmt.Errorf("client %d: call %d was executed on a wrong guess", c.id, m.ID)
-			}
-		}
 	case bft.Aborted, bft.Retry:
 		if m.Result.Outcome == bft.Aborted {
 			w.report.Aborted++
 		} else {
 			w.report.Retried++
+		}
+		if k.assumes != nil && c.calls[k.assumes.Call].missed() {
+			w.report.Cascaded++
 		}
 		k.record.Fail(w.Sim.Now())
 		if k.assumes == nil {

@@ -26,6 +26,8 @@ type Scenario struct {
 	Clients  int // 0 is 3
 	// Traitors are replicas that do as they like, by the place of each among the members, from 0 on.
 	Traitors map[int]bft.Traitor
+	// BadClients is how many clients do as they like.
+	BadClients int
 	// For is how long faults strike; 0 is 5 s. Afterwards everything must come in order within
 	// Settle, though the traitors stay; 0 is 20 s.
 	For, Settle time.Duration
@@ -39,14 +41,21 @@ type Scenario struct {
 
 // Report is what a scenario came to.
 type Report struct {
-	Hash              uint64
-	Confirmed, Reads  int
-	Guesses, Right    int
-	Aborted, Retried  int
-	Withdrawn         int
-	View              bft.View
-	Transfers         int
-	Crashes, Restarts int
+	Hash             uint64
+	Confirmed, Reads int
+	Guesses, Right   int
+	Aborted, Retried int
+	Cascaded         int // of the aborted and retried, those on a guess at another one
+	Withdrawn        int
+	View             bft.View
+	// FirstAfter and DoneAfter are the shortest times in which the second client had a first reply to
+	// an ordered call, and a confirmed one. It is not at the first primary's site.
+	FirstAfter, DoneAfter time.Duration
+	// Transfers is how many states the honest replicas have fetched, and Refused how many parts that
+	// they were given were wrong: those that are up at the end, since they started.
+	Transfers, Refused int
+	Writes             []uint64 // by replica, how many of its calls wrote something in Scenario.For
+	Crashes, Restarts  int
 }
 
 // World is a running scenario.
@@ -69,6 +78,7 @@ type World struct {
 const (
 	roundTrip   = 40 * time.Millisecond
 	firstClient = 100
+	firstBad    = 200
 )
 
 // Play plays a scenario and judges it.
@@ -83,6 +93,12 @@ func Play(sc Scenario) (Report, error) {
 	w.report.Hash = w.Sim.Hash()
 	stats := w.Sim.Stats()
 	w.report.Crashes, w.report.Restarts = stats.Crashes, stats.Restarts
+	for _, id := range w.honest {
+		if o := w.observed(id); o != nil {
+			w.report.Transfers += o.Standing().Transfers
+			w.report.Refused += o.Standing().Refused
+		}
+	}
 	return w.report, err
 }
 
@@ -95,15 +111,7 @@ func (w *World) build() error {
 		verifier, signer = bft.Ed25519{}, func(id protocol.ID) *bft.Signer { return realSigner(sc.Seed, id) }
 	}
 	scheme := bft.NewScheme(fmt.Sprint("group ", sc.Seed), verifier)
-	w.dir.Clients = map[protocol.ID]bft.Key{}
-	for i := range sc.Replicas {
-		id := protocol.ID(i + 1)
-		w.dir.Members = append(w.dir.Members, bft.Party{ID: id, Key: signer(id).Key()})
-	}
-	for i := range sc.Clients {
-		id := firstClient + protocol.ID(i)
-		w.dir.Clients[id] = signer(id).Key()
-	}
+	w.keys(signer)
 	sites := []wan.Site{"a", "b", "c", "d"}
 	s, err := sim.New(sim.Config[bft.Message]{
 		Seed: sc.Seed, WAN: wan.Uniform(roundTrip, sites...), Codec: sc.Protocol.Codec(scheme),
@@ -151,6 +159,37 @@ func (w *World) build() error {
 			return err
 		}
 	}
+	return w.addBadClients(scheme, signer, sites)
+}
+
+// keys makes the group's directory.
+func (w *World) keys(signer func(protocol.ID) *bft.Signer) {
+	w.dir.Clients = map[protocol.ID]bft.Key{}
+	for i := range w.sc.Replicas {
+		id := protocol.ID(i + 1)
+		w.dir.Members = append(w.dir.Members, bft.Party{ID: id, Key: signer(id).Key()})
+	}
+	for i := range w.sc.Clients {
+		id := firstClient + protocol.ID(i)
+		w.dir.Clients[id] = signer(id).Key()
+	}
+	for i := range w.sc.BadClients {
+		id := firstBad + protocol.ID(i)
+		w.dir.Clients[id] = signer(id).Key()
+	}
+}
+
+func (w *World) addBadClients(scheme *bft.Scheme, signer func(protocol.ID) *bft.Signer, sites []wan.Site) error {
+	for i := range w.sc.BadClients {
+		id := firstBad + protocol.ID(i)
+		cfg := bft.ClientConfig{ID: id, Directory: &w.dir, Scheme: scheme, Signer: signer(id), RoundTrip: roundTrip}
+		err := w.Sim.Add(sim.Node[bft.Message]{ID: id, Site: sites[i%len(sites)], New: func() protocol.Node[bft.Message] {
+			return w.sc.Protocol.NewBadClient(cfg)
+		}})
+		if err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -173,6 +212,7 @@ func (w *World) run() error {
 	}
 	w.Sim.Heal()
 	for _, m := range w.dir.Members {
+		w.report.Writes = append(w.report.Writes, w.Sim.Writes(m.ID))
 		w.Sim.Restart(m.ID)
 	}
 	healed := w.Sim.Now()
@@ -186,6 +226,9 @@ func (w *World) run() error {
 		return !slices.ContainsFunc(w.clients, func(c *client) bool { return c.open > 0 })
 	}); err != nil {
 		return fmt.Errorf("a call never ends: %s: %w", w.standings(), err)
+	}
+	for i := range w.sc.BadClients { // what they ask for never ends
+		w.Sim.Crash(firstBad+protocol.ID(i), sim.KeepNone)
 	}
 	var differ string
 	if err := w.Sim.RunUntil(w.sc.Settle, func() bool { differ = w.differences(); return differ == "" }); err != nil {
@@ -270,6 +313,11 @@ func (w *World) differences() string {
 }
 
 func (w *World) judge() error {
+	for _, c := range w.clients {
+		if err := c.checkGuesses(); err != nil {
+			return err
+		}
+	}
 	ops, err := w.ops.Ops()
 	if err != nil {
 		return err

@@ -1,6 +1,8 @@
 package pbft
 
 import (
+	"slices"
+
 	"github.com/foresay/foresay/bft"
 	"github.com/foresay/foresay/bft/sessions"
 	"github.com/foresay/foresay/keyspace"
@@ -374,11 +376,9 @@ func (r *replica) settled(d bft.Digest) {
 	if b := r.bodies[d]; b != nil && b.waiting {
 		b.waiting = false
 		r.waiting[b.request.Body().Client]--
-		for i, a := range r.arrivals {
-			if a == d {
-				r.arrivals = append(r.arrivals[:i], r.arrivals[i+1:]...)
-				break
-			}
-		}
+		// It is near the front, as requests are executed in about the order in which they come.
+		i := slices.Index(r.arrivals, d)
+		copy(r.arrivals[1:i+1], r.arrivals[:i])
+		r.arrivals = r.arrivals[1:]
 	}
 }

@@ -2,29 +2,189 @@ package pbft
 
 import (
 	"testing"
+	"time"
 
 	"github.com/foresay/foresay/bft"
 	"github.com/foresay/foresay/keyspace"
 	"github.com/foresay/foresay/protocol"
 )
 
-type noService struct{ bft.Service }
+type noService struct{}
 
-// member returns the first of four replicas, with an empty disk.
-func member(t *testing.T) *replica {
-	t.Helper()
-	var secrets bft.Secrets
-	d := &bft.Directory{}
-	for id := range protocol.ID(4) {
-		d.Members = append(d.Members, bft.Party{ID: id + 1, Key: secrets.Signer(uint64(id)).Key()})
+func (noService) Apply(keyspace.Space, time.Duration, []byte) []byte { return nil }
+func (noService) Read(keyspace.Reader, []byte) []byte                { return nil }
+
+// group is four members with IDs from 1 on, and the client 9.
+type group struct {
+	dir    bft.Directory
+	scheme *bft.Scheme
+	sign   func(protocol.ID) *bft.Signer
+}
+
+func newGroup() *group {
+	secrets := &bft.Secrets{}
+	g := &group{scheme: bft.NewScheme("test", secrets),
+		sign: func(id protocol.ID) *bft.Signer { return secrets.Signer(uint64(id)) }}
+	for id := protocol.ID(1); id <= 4; id++ {
+		g.dir.Members = append(g.dir.Members, bft.Party{ID: id, Key: g.sign(id).Key()})
 	}
-	r, err := newReplica(bft.ReplicaConfig{ID: 1, Directory: d, Scheme: bft.NewScheme("test", &secrets),
-		Signer: secrets.Signer(0), Service: noService{}})
+	g.dir.Clients = map[protocol.ID]bft.Key{9: g.sign(9).Key()}
+	return g
+}
+
+// member returns a replica that was started with an empty key space, and its world.
+func (g *group) member(t *testing.T, id protocol.ID, log ...bft.Message) (*replica, *protocol.Env[bft.Message]) {
+	t.Helper()
+	r, err := newReplica(bft.ReplicaConfig{ID: id, Directory: &g.dir, Scheme: g.scheme, Signer: g.sign(id),
+		Service: noService{}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.state, err = keyspace.Open(protocol.NewEnv[bft.Message](nil, 1, nil), statePrefix); err != nil {
-		t.Fatal(err)
+	env := protocol.NewEnv[bft.Message](nil, uint64(len(log))+1, nil)
+	var records []protocol.Record[bft.Message]
+	for i, m := range log {
+		records = append(records, protocol.Record[bft.Message]{Index: uint64(i) + 1, Msg: m})
 	}
+	r.Start(env, records)
+	return r, env
+}
+
+func member(t *testing.T) *replica {
+	t.Helper()
+	r, _ := newGroup().member(t, 1)
 	return r
+}
+
+// order returns the first primary's order of a batch for the first place.
+func (g *group) order(r *replica, b requestBatch) proposal {
+	o := orderBody{Seq: 1}
+	if len(b.Entries) > 0 {
+		o.Batch = r.st.digestOf(b)
+	}
+	return proposal{Order: r.st.orders.Sign(g.scheme, g.sign(1), o), Batch: b}
+}
+
+func (g *group) vote(r *replica, by protocol.ID) prepare {
+	return prepare{r.st.votes.Sign(g.scheme, g.sign(by), voteBody{Seq: 1})}
+}
+
+// effects returns what a node wants done that is of a type.
+func effects[T any](env *protocol.Env[bft.Message]) (out []protocol.Effect[bft.Message]) {
+	for _, e := range env.Out {
+		if _, ok := e.Msg.(T); ok {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// TestSaidWhenDurable: what others rely on after a crash is on disk before they hear of it.
+func TestSaidWhenDurable(t *testing.T) {
+	g := newGroup()
+	r, env := g.member(t, 2)
+	r.Receive(env, 1, g.order(r, requestBatch{}))
+	r.Receive(env, 3, g.vote(r, 3))
+	r.giveUp(env, 1)
+	for _, said := range [][]protocol.Effect[bft.Message]{
+		effects[prepare](env), effects[commit](env), effects[viewChange](env),
+	} {
+		if len(said) != 3 {
+			t.Fatalf("it says something %d times", len(said))
+		}
+		for _, e := range said {
+			if e.Kind != protocol.KindSend {
+				t.Errorf("%T is said before it is durable", e.Msg)
+			}
+		}
+	}
+	written := 0
+	for _, e := range env.Out {
+		switch e.Msg.(type) {
+		case prepare, commit:
+			if written == 0 {
+				t.Errorf("%T is said and then written", e.Msg)
+			}
+		case proposal, preparedRecord:
+			written++
+		}
+	}
+	if written != 2 {
+		t.Errorf("%d records, want what was accepted and what was prepared", written)
+	}
+}
+
+// TestReadsWait: an optimised read waits for what is prepared, whose client may know its result.
+func TestReadsWait(t *testing.T) {
+	g := newGroup()
+	r, env := g.member(t, 2)
+	r.Receive(env, 1, g.order(r, requestBatch{}))
+	r.Receive(env, 3, g.vote(r, 3))
+	r.Receive(env, 9, readAsk{ID: 1})
+	if len(effects[readReply](env)) > 0 {
+		t.Error("a read is answered before what was prepared is committed")
+	}
+	for _, id := range []protocol.ID{3, 4} {
+		r.Receive(env, id, commit{Order: orderBody{Seq: 1}})
+	}
+	if len(effects[readReply](env)) != 1 {
+		t.Error("a read is not answered")
+	}
+}
+
+// TestTimes: a backup accepts a time that is in order, and near its clock or not beyond the
+// group's. What is proposed again needs to be neither.
+func TestTimes(t *testing.T) {
+	g := newGroup()
+	at := func(times ...time.Duration) (b requestBatch) {
+		for _, t := range times {
+			b.Entries = append(b.Entries, batchEntry{Time: t})
+		}
+		return b
+	}
+	for _, c := range []struct {
+		name      string
+		b         requestBatch
+		latest    time.Duration
+		again, ok bool
+	}{
+		{"now", at(time.Hour, time.Hour), 0, false, true},
+		{"far from the clock", at(2 * time.Hour), 0, false, false},
+		{"out of order", at(time.Hour, time.Hour-1), 0, false, false},
+		{"the group is there", at(2 * time.Hour), 2 * time.Hour, false, true},
+		{"proposed again", at(2*time.Hour, time.Hour), 0, true, true},
+	} {
+		r, env := g.member(t, 2)
+		env.Now, r.latest = time.Hour, c.latest
+		m := g.order(r, c.b)
+		if c.again {
+			r.place(1).offer = &m.Order
+		}
+		r.Receive(env, 1, m)
+		if _, ok := r.batches[m.Order.Body().Batch]; ok != c.ok {
+			t.Errorf("%s: it is taken: %v", c.name, ok)
+		}
+	}
+}
+
+// TestPulledAlong: f+1 that have left a view pull the others along, f do not.
+func TestPulledAlong(t *testing.T) {
+	g := newGroup()
+	r, env := g.member(t, 2)
+	for i, want := range []bft.View{0, 3} {
+		c := r.st.changes.Sign(g.scheme, g.sign(protocol.ID(3+i)), changeBody{View: 3})
+		if r.Receive(env, 1, viewChange{c}); r.view != want {
+			t.Errorf("after %d have left for view 3 it is in %d", i+1, r.view)
+		}
+	}
+}
+
+// TestPrimaryAfterCrash: a primary that comes back gives up its view.
+func TestPrimaryAfterCrash(t *testing.T) {
+	g := newGroup()
+	for id := protocol.ID(1); id <= 2; id++ {
+		r, _ := g.member(t, id, g.order(member(t), requestBatch{}))
+		if r.active == (id == 1) {
+			t.Errorf("member %d is in view %d, active: %v", id, r.view, r.active)
+		}
+	}
 }

@@ -14,5 +14,7 @@ func Protocol() bft.Protocol {
 		Codec:      newCodec,
 		Strategies: strategies(),
 		Traitor:    traitorOf,
+
+		NewBadClient: newBadClient,
 	}
 }

@@ -1,6 +1,7 @@
 package pbft
 
 import (
+	"errors"
 	"maps"
 	"slices"
 
@@ -66,6 +67,7 @@ func (r *replica) Start(env *protocol.Env[bft.Message], log []protocol.Record[bf
 		r.committed, r.executed, r.top = m.Committed, m.Committed, m.Committed
 	}
 	r.latest = sessions.Time(r.state.Committed())
+	r.reachAgain()
 	r.offerAgain()
 	for _, rec := range log {
 		r.replay(rec)
@@ -78,6 +80,18 @@ func (r *replica) Start(env *protocol.Env[bft.Message], log []protocol.Record[bf
 	if r.active && r.primary() && len(log) > 0 {
 		// What it told clients early before the crash may not be what it would propose now.
 		r.giveUp(env, r.view+1)
+	}
+}
+
+// reachAgain signs the checkpoints again that are not stable: if all crash nobody else remembers
+// them, and the window ends where they cannot become stable.
+func (r *replica) reachAgain() {
+	for _, n := range r.state.Checkpoints() {
+		if seq := bft.Seq(n); seq > r.low() && seq <= r.committed {
+			moment, _ := r.state.At(n)
+			r.reached[r.cfg.ID] = append(r.reached[r.cfg.ID],
+				r.st.checkpoints.Sign(r.cfg.Scheme, r.cfg.Signer, checkpointBody{seq, moment.Digest()}))
+		}
 	}
 }
 
@@ -226,6 +240,7 @@ func (r *replica) endFetch(env *protocol.Env[bft.Message]) {
 		return
 	}
 	r.fetch = nil
+	r.transfers++
 	r.committed, r.executed, r.top = r.fetching.Seq, r.fetching.Seq, r.fetching.Seq
 	r.put(env, doneKey, doneRecord{r.committed})
 	r.latest = max(r.latest, sessions.Time(r.state.Committed()))
@@ -257,7 +272,13 @@ func (r *replica) onStateWanted(env *protocol.Env[bft.Message], from protocol.ID
 }
 
 func (r *replica) onStatePage(env *protocol.Env[bft.Message], m statePage) {
-	if r.fetch == nil || m.Seq != r.fetching.Seq || r.fetch.Take(keyspace.Want(m.Want), m.Page) != nil {
+	if r.fetch == nil || m.Seq != r.fetching.Seq {
+		return
+	}
+	if err := r.fetch.Take(keyspace.Want(m.Want), m.Page); err != nil {
+		if !errors.Is(err, keyspace.ErrUnasked) { // which is late, or was asked for twice
+			r.refused++
+		}
 		return
 	}
 	r.askForState(env)

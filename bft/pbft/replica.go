@@ -63,6 +63,8 @@ type replica struct {
 	fetch     *keyspace.Fetch
 	fetching  checkpointBody
 	wants     []keyspace.Want // that were asked for of late
+	transfers int             // that have ended
+	refused   int             // parts of states that were wrong
 	asked     int             // of the members, who was asked for the state last
 	behind    bft.Seq
 	tick      int
@@ -262,7 +264,7 @@ func (r *replica) answerReads(env *protocol.Env[bft.Message]) {
 // Standing returns how the replica is.
 func (r *replica) Standing() bft.Standing {
 	return bft.Standing{View: r.view, Active: r.active, Stable: r.low(), Committed: r.committed, Executed: r.executed,
-		Top: r.top}
+		Top: r.top, Transfers: r.transfers, Refused: r.refused}
 }
 
 // State returns what the replica has committed. It is there to be looked at.

@@ -32,6 +32,12 @@ const (
 	omit strategy = "omit"
 	// Unlawful begins views with other orders than follow from what the others said.
 	unlawful strategy = "unlawful"
+	// Hasty begins views with nothing but its own word.
+	hasty strategy = "hasty"
+	// Gap keeps one proposal in ten back, and proposes what follows.
+	gap strategy = "gap"
+	// Amnesia forgets all that it had on its disk, again and again.
+	amnesia strategy = "amnesia"
 	// Forge says things in the names of others, and again what they said before.
 	forge strategy = "forge"
 	// Slow says everything as late as it can.
@@ -43,7 +49,7 @@ const (
 // strategies returns all strategies that one traitor can have by itself.
 func strategies() []string {
 	return []strategy{equivocate, conspire, partial, mute, lieEarly, lieTentative, lieCommitted, lieCheckpoint, lieReads,
-		omit, unlawful, forge, slow, starve}
+		omit, unlawful, hasty, gap, amnesia, forge, slow, starve}
 }
 
 // traitorOf returns what makes traitors with a strategy: honest replicas but for what they say.
@@ -111,9 +117,26 @@ func (t *traitor) Expire(env *protocol.Env[bft.Message], timer protocol.Timer) {
 		c := changeBody{View: t.inner.view + 1}
 		t.toAll(env, viewChange{t.st.changes.Sign(t.cfg.Scheme, t.cfg.Signer, c)})
 	}
+	if t.strategy == amnesia && t.ticks%30 == 0 {
+		t.forget(env)
+	}
 	if t.strategy == forge && len(t.said) > 0 {
 		t.forge(env)
 	}
+}
+
+// forget begins anew with an empty disk.
+func (t *traitor) forget(env *protocol.Env[bft.Message]) {
+	var keys [][]byte
+	for k := range env.Scan([]byte{}, nil) {
+		keys = append(keys, slices.Clone(k))
+	}
+	for _, k := range keys {
+		env.Delete(k)
+	}
+	env.Truncate(env.NextIndex())
+	t.inner, _ = newReplica(t.cfg) // as it was made before
+	t.inner.Start(env, nil)
 }
 
 // forge says what others said, again and as if they had said it of something else.
@@ -141,6 +164,7 @@ func (t *traitor) betray(env *protocol.Env[bft.Message]) {
 		}
 		switch odd := e.To%2 == 1; {
 		case t.strategy == mute, t.strategy == partial && odd:
+		case t.strategy == gap && t.keepsBack(e.Msg):
 		case t.strategy == slow:
 			t.late = append(t.late, e)
 		case odd && (t.strategy == equivocate || t.strategy == conspire):
@@ -150,6 +174,12 @@ func (t *traitor) betray(env *protocol.Env[bft.Message]) {
 			env.Out = append(env.Out, e)
 		}
 	}
+}
+
+// keepsBack reports whether a message is a proposal of its own that nobody is to have.
+func (t *traitor) keepsBack(msg bft.Message) bool {
+	m, ok := msg.(proposal)
+	return ok && m.Order.By(t.cfg.Signer.Key()) && m.Order.Body().Seq%10 == 5
 }
 
 // equivocate tells half of the members of another batch, an empty one.
@@ -222,16 +252,43 @@ func (t *traitor) lie(msg bft.Message) bft.Message {
 			return viewChange{t.st.changes.Sign(t.cfg.Scheme, t.cfg.Signer, c)}
 		}
 	case newView:
-		if t.strategy == unlawful && m.Start.By(t.cfg.Signer.Key()) {
-			s := *m.Start.Body()
-			s.Orders = slices.Clone(s.Orders)
-			for i := range s.Orders {
-				o := *s.Orders[i].Body()
-				o.Batch = bft.Digest{}
-				s.Orders[i] = t.st.orders.Sign(t.cfg.Scheme, t.cfg.Signer, o)
-			}
-			return newView{t.st.starts.Sign(t.cfg.Scheme, t.cfg.Signer, s)}
+		if m.Start.By(t.cfg.Signer.Key()) {
+			return newView{t.st.starts.Sign(t.cfg.Scheme, t.cfg.Signer, t.begin(*m.Start.Body()))}
 		}
 	}
 	return msg
+}
+
+// begin returns what the view begins with that the traitor leads.
+func (t *traitor) begin(s startBody) startBody {
+	own := t.st.changes.Sign(t.cfg.Scheme, t.cfg.Signer, changeBody{View: s.View})
+	var orders []orderBody
+	switch t.strategy {
+	case unlawful:
+		for i := range s.Orders {
+			orders = append(orders, orderBody{View: s.View, Seq: s.Orders[i].Body().Seq})
+		}
+		if len(orders) == 0 {
+			orders = append(orders, orderBody{View: s.View, Seq: t.inner.low() + 1})
+		}
+	case hasty:
+		s.Changes = []bft.Signed[changeBody]{own}
+	case omit:
+		s.Changes = slices.Clone(s.Changes)
+		var changes []*changeBody
+		for i := range s.Changes {
+			if s.Changes[i].By(t.cfg.Signer.Key()) {
+				s.Changes[i] = own
+			}
+			changes = append(changes, s.Changes[i].Body())
+		}
+		_, orders = choose(s.View, changes)
+	default:
+		return s
+	}
+	s.Orders = nil
+	for _, o := range orders {
+		s.Orders = append(s.Orders, t.st.orders.Sign(t.cfg.Scheme, t.cfg.Signer, o))
+	}
+	return s
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/foresay/foresay/bft"
+	"github.com/foresay/foresay/bft/sessions"
 	"github.com/foresay/foresay/protocol"
 )
 
@@ -20,18 +21,50 @@ func (r *replica) watch(env *protocol.Env[bft.Message]) {
 		}
 		return
 	}
-	if len(r.arrivals) == 0 || r.fetch != nil || r.low() > r.committed {
+	if r.fetch != nil || r.low() > r.committed {
 		return
 	}
-	oldest := r.bodies[r.arrivals[0]]
-	age := r.tick - oldest.since
-	if age > r.timeout()/2 && !oldest.passed && !r.primary() {
-		oldest.passed = true
-		env.Send(r.dir.Primary(r.view).ID, submitted{Request: oldest.request})
+	oldest := r.oldest()
+	if oldest == nil {
+		return
 	}
-	if age > r.timeout() {
+	r.pass(env)
+	if oldest.passed && r.tick-oldest.since > r.timeout() {
 		r.giveUp(env, r.view+1)
 	}
+}
+
+// pass gives the primary the requests that have waited for long. It may not have had them from
+// their client, so only from now on is it late.
+func (r *replica) pass(env *protocol.Env[bft.Message]) {
+	for _, d := range r.arrivals {
+		x := r.bodies[d]
+		if x.passed {
+			continue
+		}
+		if r.tick-x.since <= r.timeout()/2 {
+			return // those behind came later
+		}
+		x.passed, x.since = true, r.tick
+		if !r.primary() {
+			env.Send(r.dir.Primary(r.view).ID, submitted{Request: x.request})
+		}
+	}
+}
+
+// oldest returns the request that waits longest of those that can be executed, nil if there is
+// none. A client can say something else to every replica under one number: when one of it is
+// executed the primary owes nobody the rest.
+func (r *replica) oldest() *body {
+	for len(r.arrivals) > 0 {
+		x := r.bodies[r.arrivals[0]]
+		m := x.request.Body()
+		if base := r.state.Committed(); fresh(base, m) && sessions.Fits(base, m) {
+			return x
+		}
+		r.settled(r.arrivals[0])
+	}
+	return nil
 }
 
 // supporters returns how many members ask for a view.

@@ -66,3 +66,25 @@ func TestExecute(t *testing.T) {
 		t.Errorf("the oldest of too many sessions is there: %v", got.Outcome)
 	}
 }
+
+// TestTime: the group's time does not go back.
+func TestTime(t *testing.T) {
+	space := newSpace(t)
+	for i, at := range []time.Duration{2, 1, 3} {
+		if got, want := SetTime(space, at), []time.Duration{2, 2, 3}[i]; got != want || Time(space) != want {
+			t.Errorf("at %d it is %d, and %d is kept", at, got, Time(space))
+		}
+	}
+}
+
+// TestOthersSessions: however many sessions a client has, another client's stay.
+func TestOthersSessions(t *testing.T) {
+	space := newSpace(t)
+	Execute(space, count{}, 0, 1, &bft.Request{Client: 8, Session: 1, First: 1, Operations: []bft.Operation{{}}})
+	for s := bft.SessionID(1); s <= 3*MaxOfClient; s++ {
+		Execute(space, count{}, 0, 2, request(s, 0, 1, bft.Operation{}))
+	}
+	if e, fresh := Find(space, 8, 1, 1); fresh || e.Result.Outcome != bft.Executed {
+		t.Errorf("a client's operation became %v by another one's sessions", e.Result.Outcome)
+	}
+}
