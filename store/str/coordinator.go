@@ -32,6 +32,8 @@ type coordinator struct {
 	pinged time.Duration // when they were asked last
 	ping   uint64
 	pings  int // how often they were
+	// suspected is when somebody asked last whether a transaction's coordinator is there.
+	suspected time.Duration
 	// unheard is since when the servers of each site have been asked and not heard of; 0: they have
 	// been heard. Those of silent sites are asked for nothing if others can be.
 	unheard []time.Duration
@@ -119,7 +121,7 @@ func (c *coordinator) pingAll(env *protocol.Env[store.Message]) {
 		}
 	}
 	next := time.Duration(min(pingTrips, 1<<min(c.pings, 8))) * c.cfg.RoundTrip
-	if len(c.txns) > 0 {
+	if len(c.txns) > 0 || c.suspected > 0 && env.Now-c.suspected < suspectTrips*c.cfg.RoundTrip {
 		next = c.cfg.RoundTrip / 2
 	}
 	env.After(next, pingTimer{})
@@ -210,6 +212,8 @@ func (c *coordinator) Receive(env *protocol.Env[store.Message], from protocol.ID
 		c.calls.Elsewhere(env, from, m.Ref, m.Leader)
 	case orphan:
 		c.onOrphan(env, from, m)
+	case suspect:
+		c.onSuspect(env, from, m)
 	}
 }
 

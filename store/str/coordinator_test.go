@@ -228,6 +228,47 @@ func TestSilentSite(t *testing.T) {
 	}
 }
 
+// TestSuspect has a coordinator without transactions finish what another site's has left, soon
+// after the site has become silent, and not before.
+func TestSuspect(t *testing.T) {
+	c := newSoloCoordinator(t)
+	trip := c.coordinator.cfg.RoundTrip
+	p := part{ID: txnID(5), At: 5, Local: 6, Shards: []uint32{0}, Origin: c.l.Sites[1].Coordinators[0],
+		Writes: []store.Write{{Key: c.key(0, "a")}}}
+	pings := func() { // and sites c and d answer
+		c.Expire(c.env, pingTimer{})
+		for _, site := range []int{2, 3} {
+			c.heard(c.l.Sites[site].Shards[1])
+		}
+	}
+	for range 8 {
+		c.env.Now += pingTrips * trip
+		pings()
+		c.heard(c.l.Sites[1].Shards[1])
+	}
+	c.env.Now += 2 * trip
+	for i := range 8 {
+		c.said()
+		from := len(c.env.Out)
+		c.Receive(c.env, c.l.Sites[0].Shards[0], suspect{p})
+		finishes := len(only[ask](c.said())) > 0
+		if finishes != c.silent[1] || finishes && i < 3 {
+			t.Fatalf("after %d half round trips it finishes the transaction: %t, and the site is silent: %t", i, finishes,
+				c.silent[1])
+		}
+		if finishes {
+			return
+		}
+		soon := func(e protocol.Effect[store.Message]) bool { return e.Timer == pingTimer{} && e.Delay <= trip/2 }
+		if i == 0 && !slices.ContainsFunc(c.env.Out[from:], soon) {
+			t.Error("it asks nobody who is silent")
+		}
+		pings()
+		c.env.Now += trip / 2
+	}
+	t.Error("it does not find out that the site is silent")
+}
+
 // TestManyWaysBack: each of many transactions depends on the two before it, so that there are more
 // ways from the last to the first than anybody can go.
 func TestManyWaysBack(t *testing.T) {

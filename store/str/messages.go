@@ -162,6 +162,9 @@ type (
 
 	// orphan asks a coordinator to finish a transaction that has been prepared for long.
 	orphan struct{ Part part }
+	// suspect asks for the same of one that has been prepared for a while, if its own coordinator is
+	// at a site that is silent.
+	suspect struct{ Part part }
 	// kept tells the leader that its coordinator is at it, and waits for its client's word.
 	kept struct {
 		Shard uint32
@@ -269,6 +272,7 @@ func groupKinds() []wirefmt.Kind[store.Message] {
 		wirefmt.NewKind[store.Message](31, func(c *wirefmt.Coder, m *ping) { wirefmt.Uint(c, &m.Ref) }),
 		wirefmt.NewKind[store.Message](32, func(c *wirefmt.Coder, m *pong) { wirefmt.Uint(c, &m.Ref) }),
 		wirefmt.NewKind[store.Message](30, func(c *wirefmt.Coder, m *orphan) { partFields(c, &m.Part) }),
+		wirefmt.NewKind[store.Message](35, func(c *wirefmt.Coder, m *suspect) { partFields(c, &m.Part) }),
 		wirefmt.NewKind[store.Message](40, func(c *wirefmt.Coder, m *confirmed) {
 			wirefmt.Uint32(c, &m.Shard)
 			store.VersionFields(c, &m.ID)

@@ -40,7 +40,7 @@ func messages() []store.Message {
 		word{Shard: 1, ID: id, At: at, Stamp: 301, Readers: p.Readers, Members: []protocol.ID{11, 21, 31}, Serving: p.Readers,
 			Past: 299},
 		wordWanted{Shard: 1, ID: id, Missing: p.Readers}, outcome{Shard: 1, ID: id, Commit: true, At: 301, Read: 299},
-		raise{Shard: 1, At: 300, Admit: true, Keep: 200}, orphan{Part: p}, ping{1 << 42}, pong{1 << 42},
+		raise{Shard: 1, At: 300, Admit: true, Keep: 200}, orphan{Part: p}, suspect{Part: p}, ping{1 << 42}, pong{1 << 42},
 		prepare{p}, decide{ID: id, Commit: true, At: 301, Reason: store.Old, Anchor: true, Read: 299}, fence{id}, done{id},
 		ceil{Ceiling: 300, Horizon: 200}, reader{Server: 11, Serves: true, Leaves: true},
 		vouched{Shard: 1, ID: id, Until: 400},

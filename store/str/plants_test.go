@@ -296,9 +296,8 @@ func certifyPlants() []plant.Bug {
 		},
 		{
 			Name: "nobody finishes what a coordinator has left", Test: "TestSeedsNotice/6",
-			Old: "\t\t\tenv.Send(s.cfg.Layout.Coordinator(s.place.Site, id), orphan",
-			New: "\t\t\tif MUTANT {\n\t\t\t\tcontinue\n\t\t\t}\n" +
-				"\t\t\tenv.Send(s.cfg.Layout.Coordinator(s.place.Site, id), orphan",
+			Old: "\tnear := s.cfg.Layout.Coordinator(s.place.Site, p.ID)\n",
+			New: "\tnear := s.cfg.Layout.Coordinator(s.place.Site, p.ID)\n\tif MUTANT {\n\t\treturn\n\t}\n",
 		},
 		{
 			Name: "who was refused is prepared later", Test: "TestFenced",
@@ -411,6 +410,14 @@ func awayPlants() []plant.Bug {
 		{
 			Name: "a silent site is asked", Test: "TestSilentSite",
 			Old: "*3/2 && !c.silent[i]:\n", New: "*3/2 && !c.silent[i] && !MUTANT:\n",
+		},
+		{
+			Name: "what a silent site has left stays for as long as what one at a time has", Test: "TestSuspect",
+			Old: "\tif site >= 0 && c.silent[site] {\n", New: "\tif site >= 0 && c.silent[site] && !MUTANT {\n",
+		},
+		{
+			Name: "whoever has no transactions does not look who is silent", Test: "TestSuspect",
+			Old: "\tif c.suspected = env.Now; ", New: "\tif MUTANT {\n\t\treturn\n\t}\n\tif c.suspected = env.Now; ",
 		},
 	}
 }

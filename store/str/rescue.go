@@ -64,6 +64,21 @@ func (c *coordinator) onOrphan(env *protocol.Env[store.Message], from protocol.I
 	}
 }
 
+// onSuspect finishes a transaction whose own coordinator is at a silent site. Without transactions
+// of its own this coordinator may not know yet, and is asked again.
+func (c *coordinator) onSuspect(env *protocol.Env[store.Message], from protocol.ID, m suspect) {
+	site := slices.IndexFunc(c.cfg.Layout.Sites, func(s store.Site) bool {
+		return slices.Contains(s.Coordinators, m.Part.Origin)
+	})
+	if site >= 0 && c.silent[site] {
+		c.onOrphan(env, from, orphan(m))
+		return
+	}
+	if c.suspected = env.Now; env.Now-c.pinged > c.cfg.RoundTrip {
+		env.After(0, pingTimer{})
+	}
+}
+
 // beginRescue returns the rescue of a transaction, or nil if there is no room for one.
 func (c *coordinator) beginRescue(env *protocol.Env[store.Message], id store.TxnID, shards []uint32) *rescue {
 	if r := c.rescue[id]; r != nil {
@@ -142,7 +157,7 @@ func (c *coordinator) rescueStep(env *protocol.Env[store.Message], r *rescue) {
 	case aborts:
 		c.rescueDecide(env, r, decide{ID: r.id, Reason: store.StaleRead})
 	case ok:
-		c.rescueDecide(env, r, decide{ID: r.id, Commit: true, At: at, Read: c.boundOf(at)})
+		c.rescueDecide(env, r, decide{ID: r.id, Commit: true, At: at, Read: c.readUntil(at)})
 	}
 }
 
@@ -204,6 +219,16 @@ func (c *coordinator) boundOf(at clock.Stamp) clock.Stamp {
 	return at + clock.Stamp(boundTrips*c.cfg.RoundTrip)
 }
 
+// readUntil returns the latest snapshot in which what a rescued transaction has written may have
+// been read at its coordinator. Where nobody reads what is not final there is none: clients would
+// wait, for nothing, until clocks come up to later commits.
+func (c *coordinator) readUntil(at clock.Stamp) clock.Stamp {
+	if !c.mode.speculates {
+		return 0
+	}
+	return c.boundOf(at)
+}
+
 // rescueDecide has the first shard end the transaction.
 func (c *coordinator) rescueDecide(env *protocol.Env[store.Message], r *rescue, d decide) {
 	r.asked = true
@@ -233,7 +258,7 @@ func (c *coordinator) rescued(env *protocol.Env[store.Message], r *rescue, by ui
 		if k != by {
 			r.left[k] = true
 			c.rescueAsk(env, r, k, decide{ID: r.id, Commit: res.State == committed, At: res.At, Reason: res.Reason,
-				Anchor: k == r.shards[0], Read: c.boundOf(res.At)})
+				Anchor: k == r.shards[0], Read: c.readUntil(res.At)})
 		}
 	}
 	c.maybeRescued(env, r)

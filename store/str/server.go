@@ -84,6 +84,8 @@ const (
 	// orphanTrips is after how many round trips another coordinator finishes a prepared transaction:
 	// one at the first site. Those of later sites wait for longer.
 	orphanTrips = 12
+	// suspectTrips is the same if the transaction's own coordinator is at a site that is silent.
+	suspectTrips = 2
 	// deafTrips is after how many round trips of silence the group does without a reader.
 	deafTrips = 2
 	// tentativeTrips is after how many round trips the group refuses what is certified at the site
@@ -417,13 +419,24 @@ func (s *server) sweep(env *protocol.Env[store.Message]) {
 			at = env.Now
 		}
 		seen[id] = at
-		if env.Now-at > time.Duration(orphanTrips+4*s.place.Site)*s.cfg.RoundTrip {
-			env.Send(s.cfg.Layout.Coordinator(s.place.Site, id), orphan{s.state.open[id].part})
-		} else if env.Now-at > orphanTrips/2*s.cfg.RoundTrip {
-			env.Send(s.state.open[id].part.Origin, orphan{s.state.open[id].part})
-		}
+		s.isOpen(env, s.state.open[id].part, env.Now-at)
 	}
 	s.opened = seen
+}
+
+// isOpen has coordinators finish a transaction that has been open for long.
+func (s *server) isOpen(env *protocol.Env[store.Message], p part, open time.Duration) {
+	near := s.cfg.Layout.Coordinator(s.place.Site, p.ID)
+	switch {
+	case open > time.Duration(orphanTrips+4*s.place.Site)*s.cfg.RoundTrip:
+		env.Send(near, orphan{p})
+		return
+	case open > orphanTrips/2*s.cfg.RoundTrip:
+		env.Send(p.Origin, orphan{p})
+	}
+	if open > suspectTrips*s.cfg.RoundTrip && near != p.Origin {
+		env.Send(near, suspect{p})
+	}
 }
 
 // isToServe takes note that this leader has proposed an entry about a reader.
