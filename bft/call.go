@@ -37,3 +37,7 @@ type Done struct {
 	ID     CallID
 	Result Result
 }
+
+// Refused goes from a replica to its application: it cannot take part with the disk that it has, so
+// it is mute.
+type Refused struct{ Reason string }

@@ -15,7 +15,6 @@ type place struct {
 	// offer is the order of the present view, as it came; accepted says that it, its batch and its
 	// requests are here and on disk.
 	offer    *bft.Signed[orderBody]
-	again    bool // the offer is a new view's, which proposes again
 	accepted bool
 	votes    map[protocol.ID]bft.Signed[voteBody]
 	commits  map[protocol.ID]orderBody  // what members have prepared last

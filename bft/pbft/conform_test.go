@@ -22,6 +22,7 @@ func TestCalm(t *testing.T) {
 }
 
 func TestSeeds(t *testing.T) {
+	t.Parallel()
 	first := seed.First(t, 1)
 	for s := first; s < first+uint64(seed.Count(t, 200)); s++ {
 		r, err := bfttest.Play(bfttest.Scenario{Protocol: pbft.Protocol(), Seed: s,
@@ -53,6 +54,7 @@ func play(seed uint64) (bfttest.Report, error) {
 }
 
 func TestTraitors(t *testing.T) {
+	t.Parallel()
 	first := seed.First(t, 1)
 	for s := first; s < first+uint64(seed.Count(t, 256)); s++ {
 		if r, err := play(s); err != nil {

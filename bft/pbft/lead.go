@@ -226,7 +226,7 @@ func (r *replica) close(env *protocol.Env[bft.Message]) {
 	digest := r.st.digestOf(o.batch)
 	r.batches[digest] = o.batch
 	offer := r.st.orders.Sign(r.cfg.Scheme, r.cfg.Signer, orderBody{r.view, p.seq, digest})
-	p.offer, p.again, p.accepted = &offer, false, false
+	p.offer, p.accepted = &offer, false
 	p.layer, p.results = o.layer, o.results
 	r.top = p.seq
 	r.accept(env, p)

@@ -1,6 +1,9 @@
 package pbft
 
 import (
+	"iter"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -66,6 +69,55 @@ func (g *group) order(r *replica, b requestBatch) proposal {
 
 func (g *group) vote(r *replica, by protocol.ID) prepare {
 	return prepare{r.st.votes.Sign(g.scheme, g.sign(by), voteBody{Seq: 1})}
+}
+
+// disk is a key space of keys in memory.
+type disk map[string][]byte
+
+func (d disk) Get(key []byte) ([]byte, bool) { b, ok := d[string(key)]; return b, ok }
+
+func (d disk) Scan(lo, hi []byte) iter.Seq2[[]byte, []byte] {
+	return func(yield func(_, _ []byte) bool) {
+		for _, k := range slices.Sorted(maps.Keys(d)) {
+			if k >= string(lo) && (hi == nil || k < string(hi)) && !yield([]byte(k), d[k]) {
+				return
+			}
+		}
+	}
+}
+
+// TestRefusesItsDisk: a replica whose disk has nonsense says so, and nothing else.
+func TestRefusesItsDisk(t *testing.T) {
+	g := newGroup()
+	r, env := g.member(t, 2)
+	whole := disk{}
+	for _, e := range env.Out {
+		if e.Kind == protocol.KindPut {
+			whole[string(e.Key)] = e.Value
+		}
+	}
+	r.put(env, viewKey, viewRecord{View: 3})
+	whole[viewKey] = env.Out[len(env.Out)-1].Value
+	start := func(d disk) *protocol.Env[bft.Message] {
+		r, err := newReplica(r.cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		env := protocol.NewEnv[bft.Message](d, 1, nil)
+		r.Start(env, nil)
+		r.Receive(env, 9, readAsk{ID: 1})
+		return env
+	}
+	if env := start(whole); len(effects[bft.Refused](env)) > 0 || len(effects[readReply](env)) != 1 {
+		t.Error("it refuses a disk that is whole")
+	}
+	for key := range whole {
+		damaged := maps.Clone(whole)
+		damaged[key] = []byte("nonsense")
+		if env := start(damaged); len(effects[bft.Refused](env)) != 1 || len(env.Out) != 1 {
+			t.Errorf("with nonsense under %q: %v", key, env.Out)
+		}
+	}
 }
 
 // effects returns what a node wants done that is of a type.

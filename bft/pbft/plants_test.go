@@ -151,6 +151,11 @@ func TestPlants(t *testing.T) {
 			Old: "x.passed, x.since = true, r.tick\n", New: "if x.passed = true; !MUTANT {\n\t\t\tx.since = r.tick\n\t\t}\n",
 		},
 		{
+			Name: "a replica takes part with what is left of its disk", Test: "TestRefusesItsDisk",
+			Old: "if _, err := r.format.Decode(b); err != nil {",
+			New: "if _, err := r.format.Decode(b); err != nil && !MUTANT {",
+		},
+		{
 			Name: "what names a null operation is executed", Dir: "bft/sessions", In: "bft/pbft",
 			Test: "TestPredicatesAcrossAViewChange",
 			Old:  "if !ok || e.Result.Outcome != bft.Executed {",

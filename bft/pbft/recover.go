@@ -2,6 +2,7 @@ package pbft
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -46,10 +47,41 @@ func get[T any](r *replica, env *protocol.Env[bft.Message], key string) (T, bool
 // Start is part of protocol.Node.
 func (r *replica) Start(env *protocol.Env[bft.Message], log []protocol.Record[bft.Message]) {
 	state, err := keyspace.Open(env, statePrefix)
-	if err != nil {
-		return // it cannot take part, and says nothing
-	}
 	r.state = state
+	if err == nil {
+		err = r.remember(env)
+	}
+	if err != nil {
+		// It may have said what it does not know any more, so it must not say anything else.
+		r.state = nil
+		env.Send(protocol.App, bft.Refused{Reason: err.Error()})
+		return
+	}
+	r.reachAgain()
+	r.offerAgain()
+	for _, rec := range log {
+		r.replay(rec)
+	}
+	if _, _, ok := state.Fetching(); ok {
+		r.beginFetch()
+	}
+	r.spoke = -maxIdleTicks
+	env.After(r.cfg.RoundTrip/2, beatTimer{})
+	if r.active && r.primary() && len(log) > 0 {
+		// What it told clients early before the crash may not be what it would propose now.
+		r.giveUp(env, r.view+1)
+	}
+}
+
+// remember reads what is kept under keys.
+func (r *replica) remember(env *protocol.Env[bft.Message]) error {
+	for _, key := range []string{viewKey, changeKey, startKey, stableKey, doneKey} {
+		if b, ok := env.Get([]byte(key)); ok {
+			if _, err := r.format.Decode(b); err != nil {
+				return fmt.Errorf("pbft: the disk's %s: %w", key, err)
+			}
+		}
+	}
 	if m, ok := get[viewRecord](r, env, viewKey); ok {
 		r.view, r.active = m.View, m.Active
 	}
@@ -67,20 +99,7 @@ func (r *replica) Start(env *protocol.Env[bft.Message], log []protocol.Record[bf
 		r.committed, r.executed, r.top = m.Committed, m.Committed, m.Committed
 	}
 	r.latest = sessions.Time(r.state.Committed())
-	r.reachAgain()
-	r.offerAgain()
-	for _, rec := range log {
-		r.replay(rec)
-	}
-	if _, _, ok := state.Fetching(); ok {
-		r.beginFetch()
-	}
-	r.spoke = -maxIdleTicks
-	env.After(r.cfg.RoundTrip/2, beatTimer{})
-	if r.active && r.primary() && len(log) > 0 {
-		// What it told clients early before the crash may not be what it would propose now.
-		r.giveUp(env, r.view+1)
-	}
+	return nil
 }
 
 // reachAgain signs the checkpoints again that are not stable: if all crash nobody else remembers

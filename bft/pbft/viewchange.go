@@ -217,8 +217,7 @@ func (r *replica) offerAgain() {
 	b := r.start.Body()
 	for i := range b.Orders {
 		if seq := b.Orders[i].Body().Seq; r.within(seq) && r.place(seq).offer == nil {
-			p := r.place(seq)
-			p.offer, p.again = &b.Orders[i], true
+			r.place(seq).offer = &b.Orders[i]
 		}
 	}
 }
