@@ -1,6 +1,7 @@
 package str
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -112,9 +113,13 @@ func (c *client) followed(env *protocol.Env[store.Message], s *submit) (waits bo
 // end ends a transaction, and those that wait for it.
 func (c *client) end(env *protocol.Env[store.Message], s *submit, done store.Done) {
 	env.Stop(partTimer{s.Txn.ID})
+	at := done.Version.Time
+	if at == 0 && !s.Txn.ReadOnly() { // only what follows it has said that it is committed
+		at = math.MaxUint64
+	}
 	for _, o := range c.begun.All() {
 		if o.local[s.Txn.ID] && done.Outcome.Verdict == store.Committed {
-			o.above = max(o.above, done.Version.Time)
+			o.above = max(o.above, at)
 		}
 	}
 	after, v := s.after, done.Outcome.Verdict

@@ -62,6 +62,15 @@ func aheadPlants() []plant.Bug {
 			Old: "|| slices.ContainsFunc(m.After, c.isDenied) {",
 			New: "|| slices.ContainsFunc(m.After, c.isDenied) && !MUTANT {",
 		},
+		{
+			Name: "a commit whose timestamp is not known is in each snapshot", Test: "TestCommittedUnknownWhen",
+			Old: "\tif at == 0 && !s.Txn.ReadOnly() {", New: "\tif at == 0 && !s.Txn.ReadOnly() && !MUTANT {",
+		},
+		{
+			Name: "a read outside of a transaction may lack what was told", Test: "TestGetSees",
+			Old: "\tif m.Verdict == store.Committed && o.lacks() {",
+			New: "\tif m.Verdict == store.Committed && o.lacks() && !MUTANT {",
+		},
 	}
 }
 
@@ -195,6 +204,87 @@ func TestFollowedOutcome(t *testing.T) {
 		}
 		if c.Waiting() > 0 {
 			t.Errorf("%d transactions have no end", c.Waiting())
+		}
+	}
+}
+
+// aloneClient is client 200, which has been told of the local commit of a transaction that writes
+// a key, and of one that follows it.
+func aloneClient(t *testing.T) (a *alone, c *client, k store.Key, ids []store.TxnID) {
+	t.Helper()
+	a = newAlone(t)
+	c, err := newClient(store.Config{ID: 200, Layout: a.l, RoundTrip: 100 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Start(a.env, nil)
+	k = a.key(0, "k")
+	for i := range uint64(2) {
+		c.take(a.env, store.Submit{Ref: i + 1, Writes: []store.Write{{Key: k}}, Speculate: true, After: slices.Clone(ids)})
+		id := only[store.DeclareRequest](a.said())[0].ID
+		c.Receive(a.env, 10, store.DeclareReply{ID: id, Step: 1, At: 40 + i, Values: make([]store.Held, 1)})
+		by := c.cfg.Layout.Coordinator(c.Submit(id).Site, id)
+		c.Receive(a.env, by, store.Speculated{ID: id, At: 50 + i})
+		a.said()
+		ids = append(ids, id)
+	}
+	return a, c, k, ids
+}
+
+// TestCommittedUnknownWhen: a transaction that is known to be committed only by another one that
+// follows it may be later than the snapshot of whatever has begun meanwhile.
+func TestCommittedUnknownWhen(t *testing.T) {
+	for _, known := range []bool{false, true} {
+		a, c, k, ids := aloneClient(t)
+		c.take(a.env, store.Declare{Ref: 3, Reads: []store.Key{k}})
+		id := only[store.DeclareRequest](a.said())[0].ID
+		c.Receive(a.env, 10, store.DeclareReply{ID: id, Step: 1, At: 100, Values: make([]store.Held, 1)})
+		first := store.Decided{ID: ids[0], Verdict: store.Unknown, Reason: store.Old}
+		if known {
+			first = store.Decided{ID: ids[0], Verdict: store.Committed, Version: store.Version{Time: 60, Client: 1}}
+		}
+		c.Receive(a.env, 10, first)
+		c.Receive(a.env, 10, store.Decided{ID: ids[1], Verdict: store.Committed,
+			Version: store.Version{Time: 70, Client: 1}})
+		ended := only[store.Done](a.said())
+		if len(ended) != 2 || ended[0].Outcome.Verdict != store.Committed || ended[1].Outcome.Verdict != store.Committed {
+			t.Fatalf("they end so: %+v", ended)
+		}
+		c.take(a.env, store.Submit{Ref: 4, Begun: 3, Reads: []store.Read{{Key: k}}})
+		said := a.said()
+		if refused := len(only[store.Done](said)) > 0; refused == known || len(only[store.CommitRequest](said)) > 0 != known {
+			t.Errorf("the timestamp is known: %t; it says %+v", known, said)
+		}
+	}
+}
+
+// TestGetSees: a read outside of a transaction that began before something was final is made again
+// if its snapshot lacks that.
+func TestGetSees(t *testing.T) {
+	for _, at := range []uint64{55, 60} {
+		a, c, k, ids := aloneClient(t)
+		c.take(a.env, store.Get{Ref: 3, Key: k})
+		id := only[store.DeclareRequest](a.said())[0].ID
+		c.Receive(a.env, 10, store.Decided{ID: ids[0], Verdict: store.Committed,
+			Version: store.Version{Time: 60, Client: 1}})
+		c.Receive(a.env, 10, store.DeclareReply{ID: id, Step: 1, At: at, Values: make([]store.Held, 1)})
+		a.said()
+		c.Receive(a.env, 10, store.Decided{ID: id, Verdict: store.Committed})
+		said := a.said()
+		got, again := only[store.Got](said), only[store.DeclareRequest](said)
+		if at >= 60 {
+			if len(got) != 1 || !got[0].OK || len(again) > 0 {
+				t.Errorf("what a snapshot of %d has is told so: %+v", at, said)
+			}
+			continue
+		}
+		if len(got) > 0 || len(again) != 1 || again[0].ID == id || again[0].NotBefore < 60 {
+			t.Fatalf("with a snapshot of %d it says %+v", at, said)
+		}
+		c.Receive(a.env, 10, store.DeclareReply{ID: again[0].ID, Step: 1, At: 61, Values: make([]store.Held, 1)})
+		c.Receive(a.env, 10, store.Decided{ID: again[0].ID, Verdict: store.Committed})
+		if got := only[store.Got](a.said()); len(got) != 1 || !got[0].OK || got[0].Ref != 3 {
+			t.Errorf("then it says %+v", got)
 		}
 	}
 }

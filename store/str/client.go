@@ -40,7 +40,7 @@ type opened struct {
 	get bool   // it is a Get
 	// local are those of the client's transactions that are committed locally as far as it was told
 	// when this one began, and above the latest of their commits since: what has been told is in the
-	// snapshot of what comes next.
+	// snapshot of what comes next. A commit whose timestamp is not known may be later than any.
 	local map[store.TxnID]bool
 	above uint64
 	got   *store.Held   // of a Get: what it has read, and is not known to be final yet
@@ -305,11 +305,22 @@ func (c *client) ask(env *protocol.Env[store.Message], id store.TxnID, o *opened
 	c.begun.Tell(env, id, store.CommitRequest{Txn: store.Txn{ID: id, Reads: []store.Read{read}}})
 }
 
-// onGot answers a Get whose transaction has ended; false: it is none.
+// lacks reports whether a transaction's snapshot may lack what its application was told before.
+func (o *opened) lacks() bool { return o.above > o.at && o.at > 0 }
+
+// onGot answers a Get whose transaction has ended; false: it is none. One whose snapshot may lack
+// what was told reads anew: its next one has that.
 func (c *client) onGot(env *protocol.Env[store.Message], m store.Decided) bool {
 	o := c.begun.Of(m.ID)
 	if o == nil || o.got == nil {
 		return false
+	}
+	if m.Verdict == store.Committed && o.lacks() {
+		keys := o.Steps[0].Ask.Reads
+		o.Steps[0].Answered = true
+		c.begun.Close(env, m.ID)
+		c.begin(env, &opened{Opened: kit.Opened{Ref: o.Ref}, get: true}, keys)
+		return true
 	}
 	if v := *o.got; m.Verdict == store.Committed && !v.Large {
 		o.Steps[0].Answered = true
@@ -379,7 +390,7 @@ func (c *client) unsent(env *protocol.Env[store.Message], m store.Submit, why st
 
 // commit has the coordinator at which a transaction has begun commit it.
 func (c *client) commit(env *protocol.Env[store.Message], id store.TxnID, o *opened, m store.Submit) {
-	if o.above > o.at && o.at > 0 && len(m.Reads) > 0 || slices.ContainsFunc(m.After, c.isDenied) {
+	if o.lacks() && len(m.Reads) > 0 || slices.ContainsFunc(m.After, c.isDenied) {
 		c.begun.Abandon(env, id)
 		done := c.unsent(env, m, store.StaleRead)
 		env.Send(protocol.App, done)
