@@ -45,6 +45,10 @@ type Config struct {
 	// the first of them.
 	Speculate string
 
+	// Readers is how many copies of each shard serve reads, and are waited for by commits; 0 is all.
+	// Of protocols that can have fewer (Protocol.Readers).
+	Readers int
+
 	// Retired has a server vote for nothing new from its start on: see Retire.
 	Retired bool
 

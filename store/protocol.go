@@ -65,6 +65,8 @@ type Protocol struct {
 	// Degrees are how far transactions may build on what is not final, by Config.Speculate, the first
 	// one if that says nothing; nil: there is no choice.
 	Degrees []string
+	// Readers says that not all copies need to serve reads (Config.Readers).
+	Readers bool
 	// CoordinatorStatus says that a coordinator answers its application's StatusQuery.
 	CoordinatorStatus bool
 	// Stale says that clients take a Declare with MaxAge: a site near them answers alone, as of a

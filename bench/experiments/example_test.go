@@ -60,4 +60,5 @@ func ExampleAll() {
 	// str-tpcc [virtual]
 	// str-rubis [virtual]
 	// str-failover [virtual]
+	// str-readers [virtual]
 }

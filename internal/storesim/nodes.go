@@ -44,6 +44,7 @@ type NodesConfig struct {
 	// RoundTrip is what nodes are told of the network: see store.Config.
 	RoundTrip time.Duration
 	MaxOffset time.Duration // the same
+	Readers   int           // the same
 	// Sim and Hear are as in storedeploy.Config. WAN has the sites.
 	Sim  sim.Config[store.Message]
 	Hear func(protocol.ID, store.Message)
@@ -86,7 +87,7 @@ func NewNodes(c NodesConfig) (*Nodes, error) {
 	var err error
 	n.Store, err = storedeploy.New(storedeploy.Config{Protocol: p, Layout: n.Layout, Clients: c.Clients,
 		FirstClient: firstClient, Sim: c.Sim, Hear: c.Hear,
-		Node: func(of *store.Config) { of.RoundTrip, of.MaxOffset = c.RoundTrip, c.MaxOffset }})
+		Node: func(of *store.Config) { of.RoundTrip, of.MaxOffset, of.Readers = c.RoundTrip, c.MaxOffset, c.Readers }})
 	return n, err
 }
 

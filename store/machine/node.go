@@ -70,9 +70,10 @@ type Config struct {
 	Observe func(method string) (end func(resp any, err error))
 	// Committed gets how long each commit to a disk took. nil: nobody.
 	Committed func(took time.Duration)
-	// Retired, ByArrival and Speculate are as in store.Config.
+	// Retired, ByArrival, Speculate and Readers are as in store.Config.
 	Retired, ByArrival bool
 	Speculate          string
+	Readers            int
 	// Change answers steps of the agreement on the next epoch. nil: they are not answered.
 	Change func(context.Context, *pb.ChangeRequest) (*pb.ChangeResponse, error)
 	// Await returns when the machine's nodes may begin, and tells meanwhile what it waits for.
@@ -266,7 +267,7 @@ func (n *Node) config(id protocol.ID, layout store.Layout) store.Config {
 	return store.Config{
 		ID: id, Epoch: n.cfg.Topology.Epoch, Layout: layout, RoundTrip: n.cfg.RoundTrip, Retain: n.cfg.Retain,
 		MaxAhead: n.cfg.MaxAhead, MaxOffset: n.cfg.MaxOffset, MaxTxns: n.cfg.MaxTxns, Retired: n.cfg.Retired,
-		ByArrival: n.cfg.ByArrival, Speculate: n.cfg.Speculate,
+		ByArrival: n.cfg.ByArrival, Speculate: n.cfg.Speculate, Readers: n.cfg.Readers,
 	}
 }
 

@@ -81,8 +81,9 @@ type part struct {
 	// the leader or from a majority that has the leader's word; and quickly when it knows so from a
 	// supermajority, the leader in it.
 	voted, quickly time.Duration
-	// here is the round trip from the nearest site to the copy that is nearest to it, and certified
-	// when that site knows that all copies have what it has sent to the leader.
+	// here is the round trip from the nearest site to the copy that is nearest to it and serves reads,
+	// and certified when that site knows that all of these, and a majority of all, have what it has
+	// sent to the leader.
 	here, certified time.Duration
 }
 
@@ -97,10 +98,15 @@ func (m *model) at(client int) *view {
 				p.quick = v.copy(k, quorum.Fast(m.of[k]))
 			}
 			p.led = m.trip(v.near, at[0])
-			p.here = delays.Kth(len(at), 1, func(i int) time.Duration { return m.trip(v.near, at[i]) })
-			p.certified = delays.Kth(len(at), len(at), func(i int) time.Duration {
-				return m.delay[v.near][at[0]] + m.delay[at[0]][at[i]] + m.delay[at[i]][v.near]
-			})
+			by := m.readers(at)
+			p.here = delays.Kth(len(by), 1, func(i int) time.Duration { return m.trip(v.near, by[i]) })
+			word := func(of []int) func(int) time.Duration {
+				return func(i int) time.Duration {
+					return m.delay[v.near][at[0]] + m.delay[at[0]][of[i]] + m.delay[of[i]][v.near]
+				}
+			}
+			p.certified = max(delays.Kth(len(by), len(by), word(by)),
+				delays.Kth(len(at), quorum.Majority(m.of[k]), word(at)))
 			p.ask = p.led + m.agree(k)
 			if v.coordinator < 0 || p.leader < v.trip(v.c, v.coordinator) {
 				v.coordinator, v.records = at[0], m.agree(k)
@@ -126,6 +132,16 @@ func (m *model) at(client int) *view {
 		}
 	}
 	return v
+}
+
+// readers returns those of a partition's copies that serve reads.
+func (m *model) readers(at []int) []int {
+	if m.Readers == 0 || m.Readers >= len(at) {
+		return at
+	}
+	all := slices.Clone(at)
+	slices.SortStableFunc(all[1:], func(a, b int) int { return int(m.trip(at[0], a) - m.trip(at[0], b)) })
+	return all[:m.Readers]
 }
 
 // coordinating returns the group that coordinates for clients of a site, which is not lost: where
@@ -306,8 +322,8 @@ func (v *view) tapir(t Txn) outcome {
 }
 
 // str has the coordinator of the nearest site read the nearest copies, and then each partition's
-// leader certify what is written. All copies tell the coordinator themselves, as each of them may
-// have served a snapshot. A transaction that only reads has nothing to wait for.
+// leader certify what is written. Copies tell the coordinator themselves, and it waits for all
+// that may have served a snapshot. A transaction that only reads has nothing to wait for.
 func (v *view) str(t Txn) time.Duration {
 	here := v.trip(v.c, v.near)
 	d := v.reads(t, func(p part) time.Duration { return here + p.here }) + here

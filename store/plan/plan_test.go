@@ -70,6 +70,29 @@ func TestByHand(t *testing.T) {
 	}
 }
 
+// TestReaders: with fewer copies that serve reads commits wait for these, and for a majority, and
+// reads may go farther.
+func TestReaders(t *testing.T) {
+	s := plan.Setting{WAN: line(), Clients: []plan.Client{{Site: "a"}},
+		Placement: [][]wan.Site{{"a", "d", "b"}, {"d", "b", "c"}}, Load: plan.Load{Workload: updates{keys(t), 1}}}
+	for _, c := range []struct {
+		readers, partition int
+		want               float64
+	}{
+		{0, 0, 70},  // d tells a
+		{2, 0, 10},  // b does, and is the majority with a
+		{1, 0, 10},  // the same: a alone is no majority
+		{0, 1, 80},  // b is asked, and then all take 70
+		{2, 1, 100}, // c is asked, and then c and d take 70
+	} {
+		s.Readers = c.readers
+		txn := plan.Txn{Reads: []int{c.partition}, Writes: []int{c.partition}}
+		if got, ok := plan.Latency(s, plan.STR, 0, txn); !ok || got != ms(c.want) {
+			t.Errorf("%+v: %v, %v", c, got, ok)
+		}
+	}
+}
+
 // TestStale: what only reads, and may see what is a little old, reads the nearest copies of systems
 // that have closed timestamps.
 func TestStale(t *testing.T) {
@@ -221,6 +244,7 @@ func TestBadSettings(t *testing.T) {
 		"partition 1 has 0 copies":        func(s *plan.Setting) { s.Placement[1] = nil },
 		"partition 1 has two copies":      func(s *plan.Setting) { s.Placement[1][1] = s.Placement[1][0] },
 		`copy's site "mars" is not in`:    func(s *plan.Setting) { s.Placement[1][1] = "mars" },
+		"Readers is 9, and partition 0":   func(s *plan.Setting) { s.Readers = 9 },
 		"Clients is empty":                func(s *plan.Setting) { s.Clients = nil },
 		`client's site "mars" is not in`:  func(s *plan.Setting) { s.Clients[0].Site = "mars" },
 		"weight of the client at us-west": func(s *plan.Setting) { s.Clients[0].Weight = -1 },

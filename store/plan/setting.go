@@ -94,6 +94,9 @@ type Setting struct {
 	Placement [][]wan.Site
 	Clients   []Client
 	Load      Load
+	// Readers is how many copies of each partition serve reads, the leader and those that are nearest
+	// to it, of STR; 0 is all.
+	Readers int
 	// Lost is a site that is gone: its copies answer nothing, and the partitions that it led are led
 	// by the copy that is named next. Its clients are left out. "" is none.
 	Lost wan.Site
@@ -116,6 +119,9 @@ func (s Setting) Validate() error {
 	for k, copies := range s.Placement {
 		if len(copies) == 0 || len(copies) > maxCopies {
 			return fmt.Errorf("plan: partition %d has %d copies (want 1 to %d)", k, len(copies), maxCopies)
+		}
+		if s.Readers < 0 || s.Readers > len(copies) {
+			return fmt.Errorf("plan: Setting.Readers is %d, and partition %d has %d copies", s.Readers, k, len(copies))
 		}
 		for i, c := range copies {
 			if !s.WAN.Has(c) {

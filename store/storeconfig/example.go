@@ -53,6 +53,9 @@ const storeExample = `// A store's file, store.json: the same for all of its mac
   // with "1" to "8" clients go on at local commits, in chains of that length. With "tuned" the store finds out at what most are committed.
   // Machines that are told otherwise work together. Left out: tuned.
   //   "speculate": "tuned",
+  // How many copies of each shard of str serve reads: its leader and those that are nearest to it. Commits wait for these, and for a
+  // majority of all. It may be changed: restart the machines, one after the other. Left out: all.
+  //   "readers": 3,
   // The round-trip time between the sites that are farthest from each other, 1ms to 1m: timeouts follow from it. Left out: 250ms.
   "round_trip": "250ms",
   // How long decided transactions are remembered for clients that ask. Left out: 1m.

@@ -36,6 +36,7 @@ type InitOptions struct {
 	Mode      string // empty: the protocol's first
 	Order     string // as in Store
 	Speculate string // likewise
+	Readers   int    // likewise
 	Shards    int
 	Sites     []Site     // numbers and names of machines that are missing are made up
 	Placement [][]string // as in Store
@@ -126,7 +127,7 @@ func Place(sites []Site, n int, host string, first int) error {
 func Init(o InitOptions) (*ClientConfig, error) {
 	fail := func(err error) (*ClientConfig, error) { return nil, fmt.Errorf("init %s: %w", o.Dir, err) }
 	s := &Store{Cluster: o.Cluster, ID: strings.ToLower(rand.Text()), Protocol: o.Protocol, Mode: o.Mode,
-		Order: o.Order, Speculate: o.Speculate, Epoch: 1, Shards: o.Shards, Sites: slices.Clone(o.Sites),
+		Order: o.Order, Speculate: o.Speculate, Readers: o.Readers, Epoch: 1, Shards: o.Shards, Sites: slices.Clone(o.Sites),
 		RoundTrip: o.RoundTrip,
 		Placement: o.Placement}
 	for i := range s.Sites {

@@ -45,6 +45,9 @@ type Store struct {
 	// Speculate is how far transactions build on what is not final, of protocols that let them: one of
 	// their degrees, empty for the first of them. Machines that disagree work together.
 	Speculate string `json:"speculate,omitempty"`
+	// Readers is how many copies of each shard serve reads, of protocols that can have fewer than all;
+	// 0 is all. Machines that disagree work together.
+	Readers   int    `json:"readers,omitempty"`
 	RoundTrip string `json:"round_trip,omitempty"`
 	Retain    string `json:"retain,omitempty"`
 	MaxAhead  string `json:"max_ahead,omitempty"`
@@ -165,6 +168,26 @@ func CheckSpeculate(p store.Protocol, degree string) error {
 	return fmt.Errorf("unknown degree %q (want %s)", degree, strings.Join(p.Degrees, ", "))
 }
 
+// CheckReaders returns an error that says why not so many copies of each shard can serve reads: 0
+// is all. Shards are placed at sites as Placement says.
+func CheckReaders(p store.Protocol, readers int, placement [][]string, sites int) error {
+	copies := sites
+	for _, at := range placement {
+		copies = min(copies, len(at))
+	}
+	switch {
+	case readers == 0:
+		return nil
+	case !p.Readers:
+		return fmt.Errorf("in a store of the protocol %s copies that serve reads are not told from others", p.Name)
+	case readers < 2: // one may be where nobody looks for it yet, while copies move
+		return fmt.Errorf("it is %d; want at least 2 (or 0 for all copies)", readers)
+	case readers > copies:
+		return fmt.Errorf("it is %d, and a shard has no more than %d copies", readers, copies)
+	}
+	return nil
+}
+
 // RoundTripTime returns round_trip, 0 for the default.
 func (s *Store) RoundTripTime() time.Duration { return s.times.roundTrip }
 
@@ -255,6 +278,9 @@ func (s *Store) check() error {
 	}
 	if err := s.Topology().ValidPlacement(); err != nil {
 		return configfile.Field("placement", err)
+	}
+	if err := CheckReaders(s.proto, s.Readers, s.Placement, len(s.Sites)); err != nil {
+		return configfile.Field("readers", err)
 	}
 	if err := s.checkCoordinating(); err != nil {
 		return err

@@ -25,8 +25,9 @@ type ClusterOptions struct {
 	Protocol string // one of package catalog's; empty: the first one
 	Mode     string // of the protocol; empty: the first one
 	Order    string // as in storeconfig.Store
-	// Speculate is likewise.
+	// Speculate and Readers are likewise.
 	Speculate string
+	Readers   int
 	Shards    int
 	// Placement is as in storeconfig.Store.
 	Placement [][]string
@@ -106,7 +107,7 @@ func OpenCluster(o ClusterOptions) (c *Cluster, err error) {
 			client: l.client.Addr().String()}
 	}
 	_, err = storeconfig.Init(storeconfig.InitOptions{Dir: o.Dir, Cluster: "dev", Protocol: o.Protocol, Mode: o.Mode,
-		Order: o.Order, Speculate: o.Speculate, Shards: o.Shards, Placement: o.Placement, Sites: sites,
+		Order: o.Order, Speculate: o.Speculate, Readers: o.Readers, Shards: o.Shards, Placement: o.Placement, Sites: sites,
 		RoundTrip: cluster.RoundTrip(o.WAN, o.Sites).String(),
 		Trip:      func(a, b int) time.Duration { return o.WAN.RTT(o.Sites[a], o.Sites[b]) }})
 	if err != nil {

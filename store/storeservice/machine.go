@@ -139,6 +139,7 @@ func (m *Machine) open(o *MachineOptions) error {
 		PeerTLS: tlsConfig, ClientTLS: clientTLS, Insecure: m.cfg.Insecure,
 		RoundTrip: m.cfg.Store.RoundTripTime(), Retain: m.cfg.Store.RetainTime(), MaxAhead: m.cfg.Store.MaxAheadTime(),
 		ByArrival: m.cfg.Store.Order == storeconfig.ByArrival, Speculate: m.cfg.Store.Speculate,
+		Readers:   m.cfg.Store.Readers,
 		MaxOffset: m.cfg.Store.MaxOffsetTime(), MaxTxns: m.cfg.Store.MaxTxns,
 		Retired: m.changes.disk.Retired, Change: change, Await: await,
 		Logger: m.log, Observe: m.figures.begin, Committed: func(took time.Duration) {

@@ -24,7 +24,7 @@ func aheadPlants() []plant.Bug {
 				New: "\tt.staged = t.held && !t.waits && !MUTANT\n"}},
 		},
 		{
-			Name: "who finishes it commits what is held", Test: "TestAheadNotices/1",
+			Name: "who finishes it commits what is held", Test: "TestAheadNotices/55",
 			Old: "\tif r.states[first].Reason == store.Lapsed {",
 			New: "\tif r.states[first].Reason == store.Lapsed && !MUTANT {",
 		},

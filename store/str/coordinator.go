@@ -38,7 +38,8 @@ type coordinator struct {
 	// been heard. Those of silent sites are asked for nothing if others can be.
 	unheard []time.Duration
 	silent  []bool
-	mute    map[protocol.ID]bool // servers that have not answered a read since they were heard last
+	mute    map[protocol.ID]bool          // servers that have not answered a read since they were heard last
+	idle    map[protocol.ID]time.Duration // when servers said last that they serve no reads
 	rescue  map[store.TxnID]*rescue
 	past    past
 	tally   tally
@@ -64,11 +65,14 @@ func newCoordinator(cfg store.Config, mode variant) (*coordinator, error) {
 	if mode, err = mode.at(cfg.Speculate); err != nil {
 		return nil, err
 	}
+	if err := validReaders(cfg); err != nil {
+		return nil, err
+	}
 	c := &coordinator{cfg: cfg, place: p, mode: mode, format: wirefmt.NewFormat("str", 1, commandKinds()...),
 		txns: map[store.TxnID]*txn{}, table: newTable(), reads: map[uint64]*reading{},
 		away:    make([]time.Duration, len(cfg.Layout.Sites)),
 		unheard: make([]time.Duration, len(cfg.Layout.Sites)), silent: make([]bool, len(cfg.Layout.Sites)),
-		mute:   map[protocol.ID]bool{},
+		mute: map[protocol.ID]bool{}, idle: map[protocol.ID]time.Duration{},
 		rescue: map[store.TxnID]*rescue{}, past: past{of: map[store.TxnID]store.Decided{}},
 		degree: mode.degree, tuning: newTuning(cfg.Layout, cfg.ID)}
 	c.places, _ = cfg.Layout.Places()

@@ -137,7 +137,7 @@ func (s *server) onRaise(env *protocol.Env[store.Message], from protocol.ID, m r
 	if !s.group.Current() || !slices.Contains(members, from) || m.At > clock.Stamp(env.Now+s.cfg.MaxAhead) {
 		return
 	}
-	if m.Admit && slices.Contains(s.state.books.deaf, from) {
+	if m.Admit && slices.Contains(s.state.books.deaf, from) && s.wants(env, from) {
 		s.propose(env, reader{Server: from, Serves: true})
 	}
 	if m.Keep > 0 {

@@ -113,6 +113,7 @@ func protocolOf(v variant) store.Protocol {
 		},
 		NewClient: kit.ClientOf(newClient),
 		Codec:     codec(), FixedSites: true, Partial: true, Leads: true, Stamped: true, Steps: true, Snapshots: true,
+		Readers:           true,
 		CoordinatorStatus: true,
 		Speculates:        v.early, Degrees: v.degrees(),
 		Modes: names, Mode: v.name,

@@ -55,6 +55,7 @@ type server struct {
 	raised time.Duration
 	copies copies
 	opened map[store.TxnID]time.Duration
+	away   map[protocol.ID]time.Duration // how long members take to answer this one when it leads
 }
 
 // question is a command that a coordinator has asked for.
@@ -85,7 +86,7 @@ const (
 	// one at the first site. Those of later sites wait for longer.
 	orphanTrips = 12
 	// suspectTrips is the same if the transaction's own coordinator is at a site that is silent.
-	suspectTrips = 2
+	suspectTrips = 4
 	// deafTrips is after how many round trips of silence the group does without a reader.
 	deafTrips = 2
 	// tentativeTrips is after how many round trips the group refuses what is certified at the site
@@ -100,11 +101,15 @@ func newServer(cfg store.Config, mode variant) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := validReaders(cfg); err != nil {
+		return nil, err
+	}
 	s := &server{cfg: cfg, place: p, self: uint32(p.Index), mode: mode, held: map[store.TxnID]*held{},
 		byKey: map[store.Key][]*held{}, waits: newWaits(), asked: map[raft.Position]question{},
 		proposed: map[store.TxnID]bool{}, fenced: map[store.TxnID]bool{},
 		gaveWay: map[store.TxnID][]store.TxnID{}, dropped: map[protocol.ID]uint64{},
 		admitted: map[protocol.ID]uint64{}, opened: map[store.TxnID]time.Duration{},
+		away:  map[protocol.ID]time.Duration{},
 		state: newGroup(cfg.Applied, mode.remembers())}
 	s.state.seen = mode.seen
 	s.group, err = kit.NewMember(cfg, p, kit.MemberConfig{
@@ -156,6 +161,8 @@ func (s *server) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 		s.onPage(env, from, m)
 	case ping:
 		env.Send(from, pong(m))
+	case pong:
+		s.onPong(env, from, m)
 	case store.ReadRequest:
 		s.onProbe(env, from, m)
 	case certify:
@@ -404,9 +411,12 @@ func (s *server) sweep(env *protocol.Env[store.Message]) {
 	}
 	members, _ := s.group.Members()
 	for _, id := range members {
-		if at, ok := s.group.Heard(id); ok && s.group.Current() && env.Now-at > deafTrips*s.cfg.RoundTrip {
+		if s.group.Current() && s.isSilent(env, id) {
 			s.doWithout(env, id)
 		}
+	}
+	if s.group.Current() {
+		s.chooseReaders(env)
 	}
 	if s.group.Current() && env.Now-s.raised < warmTrips*s.cfg.RoundTrip {
 		// a round trip early: members hear of it when the leader has heard of them

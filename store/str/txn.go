@@ -176,7 +176,7 @@ func (c *coordinator) askFor(env *protocol.Env[store.Message], r *reading) {
 	shard := c.cfg.Layout.ShardOf(r.key)
 	sites := c.cfg.Layout.HoldersOf(shard)
 	mute := func(site int) int {
-		if c.mute[c.cfg.Layout.Sites[site].Shards[shard]] {
+		if id := c.cfg.Layout.Sites[site].Shards[shard]; c.mute[id] || c.isIdle(env, id) {
 			return 1
 		}
 		return 0
@@ -246,6 +246,9 @@ func (c *coordinator) onFound(env *protocol.Env[store.Message], from protocol.ID
 		c.abort(env, r.t, m.Reason)
 		return
 	default:
+		if m.Reason == store.Fenced && c.saidIdle(env, from, r) {
+			return
+		}
 		r.tries++
 		env.After(c.cfg.RoundTrip/4, readTimer{m.Ref})
 		return

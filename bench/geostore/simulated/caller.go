@@ -60,6 +60,7 @@ type setting struct {
 	callers   int        // of each client; 0 is 1
 	roundTrip time.Duration
 	maxOffset time.Duration
+	readers   int // of each partition; 0: all its copies
 	seed      uint64
 	disk      sim.Disk
 	service   func(sim.Call[store.Message]) time.Duration
@@ -95,7 +96,7 @@ func populate(s setting) (*population, error) {
 		states: map[protocol.ID]store.SpeculationStatus{}}
 	c := storesim.NodesConfig{System: s.system, Protocol: s.protocol, Placement: s.placement, Agents: s.agents,
 		Machines: s.machines,
-		Clients:  s.clients, RoundTrip: s.roundTrip, MaxOffset: s.maxOffset, Hear: p.receive,
+		Clients:  s.clients, RoundTrip: s.roundTrip, MaxOffset: s.maxOffset, Readers: s.readers, Hear: p.receive,
 		Sim: sim.Config[store.Message]{Seed: s.seed, WAN: s.wan, Disk: s.disk, Service: s.service, CheckEvery: 1 << 20,
 			TraceKeep: -1, CodecChance: codecChance}}
 	var err error

@@ -10,5 +10,5 @@ import "github.com/foresay/foresay/bench"
 // best read.
 func Experiments() []bench.Experiment {
 	return []bench.Experiment{carouselThroughput(), carouselFailover(), strSynthetic(), strTuning(), strClocks(),
-		strTPCC(), strRUBiS(), strFailover()}
+		strTPCC(), strRUBiS(), strFailover(), strReaders()}
 }

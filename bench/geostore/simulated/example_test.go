@@ -19,4 +19,5 @@ func ExampleExperiments() {
 	// str-tpcc
 	// str-rubis
 	// str-failover
+	// str-readers
 }

@@ -32,6 +32,7 @@ func TestFigures(t *testing.T) {
 	}
 	draw(t, carouselFailover(), rows)
 	draw(t, strFailover(), rows)
+	draw(t, strReaders(), sampleRows(readersContentions(), table.Is("readers", 2)))
 	draw(t, strSynthetic(), sampleRows(contentions()))
 	draw(t, strTuning(), sampleRows(contentions()))
 	draw(t, strClocks(), sampleRows([]string{"clocks"}, table.Is("keys", 10), table.Is("commits_ratio_to_physical", 1.0)))

@@ -53,6 +53,7 @@ type nine struct {
 	system  nineSystem
 	servers int // at each site
 	users   int // of each server
+	readers int // of each partition; 0: all its copies
 	cpu     cpu
 	seed    uint64
 }
@@ -95,7 +96,7 @@ func (n nine) settle() (*users, error) {
 	}
 	u.population, err = populate(setting{system: plan.STR, protocol: p.Variant(n.system.variant), wan: sites,
 		placement: placement, agents: n.servers, machines: true, clients: atEach(sites, n.candidates()),
-		callers: n.users * n.callers(), roundTrip: sites.MaxRTT(sites.Sites()), seed: max(n.seed, 1),
+		callers: n.users * n.callers(), readers: n.readers, roundTrip: sites.MaxRTT(sites.Sites()), seed: max(n.seed, 1),
 		disk: sim.Disk{Latency: bench.SyncTime}, service: u.serve})
 	if err != nil {
 		return nil, err

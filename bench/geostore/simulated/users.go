@@ -238,7 +238,7 @@ func (u *users) row(what ...table.Cell) table.Row {
 // modelOf returns what the model has for the transactions of the sample, in the mean.
 func (u *users) modelOf(system plan.System) time.Duration {
 	sites := wan.EC2()
-	s := plan.Setting{WAN: sites, Clients: plan.Everywhere(sites), Placement: u.placement}
+	s := plan.Setting{WAN: sites, Clients: plan.Everywhere(sites), Placement: u.placement, Readers: u.readers}
 	var all []time.Duration
 	for _, a := range u.sample {
 		if d, ends := plan.Latency(s, system, a.client, a.txn); ends {

@@ -46,7 +46,7 @@ Three processes: foresay store init --dir DIR, then
 }
 
 // addProtocol adds the flags that say how the sites of a new store agree.
-func addProtocol(flags *pflag.FlagSet, to, mode, order, speculate *string) {
+func addProtocol(flags *pflag.FlagSet, to, mode, order, speculate *string, readers *int) {
 	flags.StringVar(order, "order", "", "in which `order` servers handle requests to prepare: arrival, which is that in\n"+
 		"which they should have arrived everywhere; carousel has it (default: as they come)")
 	var modes []string
@@ -56,6 +56,10 @@ func addProtocol(flags *pflag.FlagSet, to, mode, order, speculate *string) {
 			flags.StringVar(speculate, "speculate", "", "how far transactions of "+p.Name+" build on what is not final;\n"+
 				"`one` of "+strings.Join(p.Degrees, ", ")+" (default: the first one)")
 			command.SetChoices(flags.Lookup("speculate"), p.Degrees)
+		}
+		if p.Readers {
+			flags.IntVar(readers, "readers", 0, "how many copies of each shard of "+p.Name+" serve reads: its leader and\n"+
+				"those that are nearest to it (default: all)")
 		}
 		if len(p.Modes) > 0 {
 			modes = append(modes, p.Name+": "+strings.Join(p.Modes, ", "))
@@ -70,6 +74,19 @@ func addProtocol(flags *pflag.FlagSet, to, mode, order, speculate *string) {
 	flags.StringVar(to, "protocol", catalog.StoreNames()[0], "how the sites agree, for good; `one` of\n"+
 		strings.Join(docs, "\n"))
 	command.SetChoices(flags.Lookup("protocol"), catalog.StoreNames())
+}
+
+// validReaders returns an error that names the flag, if not so many copies of each shard can serve
+// reads.
+func validReaders(name string, readers int, placement [][]string, sites int) error {
+	p, err := catalog.Store(name)
+	if err != nil {
+		return fmt.Errorf("--protocol: %w", err)
+	}
+	if err := storeconfig.CheckReaders(p, readers, placement, sites); err != nil {
+		return fmt.Errorf("--readers: %w", err)
+	}
+	return nil
 }
 
 // validProtocol returns an error that names the flag that is wrong, or nil.

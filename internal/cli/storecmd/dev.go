@@ -25,6 +25,7 @@ type devFlags struct {
 	order    string
 	degree   string
 	shards   int
+	readers  int
 	site     string
 	placement
 }
@@ -46,7 +47,7 @@ until it is interrupted.`,
 		RunE: func(c *cobra.Command, _ []string) error { return p.runDev(c.Context(), f) },
 	}
 	flags := c.Flags()
-	addProtocol(flags, &f.protocol, &f.mode, &f.order, &f.degree)
+	addProtocol(flags, &f.protocol, &f.mode, &f.order, &f.degree, &f.readers)
 	flags.StringVar(&f.wan, "wan", "", "the network: "+command.Joined(command.Presets())+
 		", or a `file` (default: this machine's own, three sites)")
 	addShards(flags, &f.shards, "")
@@ -59,7 +60,7 @@ until it is interrupted.`,
 // options returns the store that the flags ask for, and the network's name.
 func (f *devFlags) options() (o storeservice.ClusterOptions, network string, err error) {
 	o = storeservice.ClusterOptions{Shards: f.shards, Protocol: f.protocol, Mode: f.mode, Order: f.order,
-		Speculate: f.degree}
+		Speculate: f.degree, Readers: f.readers}
 	if f.shards < 1 || f.shards > 64 {
 		return o, "", command.Usagef("store dev: --shards is %d; want 1 to 64", f.shards)
 	}
@@ -84,6 +85,9 @@ func (f *devFlags) options() (o storeservice.ClusterOptions, network string, err
 	}
 	if o.Placement, err = f.placement.of("store dev", f.protocol, command.SiteNames(o.Sites), f.shards); err != nil {
 		return o, "", err
+	}
+	if err := validReaders(f.protocol, f.readers, o.Placement, len(o.Sites)); err != nil {
+		return o, "", command.Usagef("store dev: %w", err)
 	}
 	if f.site != "" && !o.WAN.Has(wan.Site(f.site)) {
 		return o, "", command.Usagef("store dev: --site: there is no site %q; the sites are %q", f.site, o.WAN.Sites())

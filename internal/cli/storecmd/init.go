@@ -60,7 +60,7 @@ this computer. Without --site there are three: a, b and c.
 		},
 	}
 	flags := c.Flags()
-	addProtocol(flags, &o.Protocol, &o.Mode, &o.Order, &o.Speculate)
+	addProtocol(flags, &o.Protocol, &o.Mode, &o.Order, &o.Speculate, &o.Readers)
 	flags.StringVar(&o.Dir, "dir", "", "the `directory`")
 	flags.StringArrayVar(&sites, "site", nil, "a `site`, once for each")
 	addShards(flags, &o.Shards, "; it cannot be changed later")
@@ -127,8 +127,13 @@ func (p *placement) initSites(o *storeconfig.InitOptions, sites []string) (err e
 		}
 		o.Sites, names = append(o.Sites, s), append(names, s.Name)
 	}
-	o.Placement, err = p.of("store init", o.Protocol, names, o.Shards)
-	return err
+	if o.Placement, err = p.of("store init", o.Protocol, names, o.Shards); err != nil {
+		return err
+	}
+	if err := validReaders(o.Protocol, o.Readers, o.Placement, len(names)); err != nil {
+		return command.Usagef("store init: %w", err)
+	}
+	return nil
 }
 
 // writeInit tells what to run.

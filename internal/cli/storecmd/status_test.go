@@ -237,6 +237,31 @@ func TestStatusOfSpeculation(t *testing.T) {
 	}
 }
 
+// TestReadersAreAskedFor: in a new store so many copies serve reads, if there are as many.
+func TestReadersAreAskedFor(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "made")
+	for args, want := range map[string]string{
+		"--protocol str --readers 4":              "--readers: it is 4, and a shard has no more than 3 copies",
+		"--protocol str --replicas 2 --readers 3": "--readers: it is 3, and a shard has no more than 2 copies",
+		"--protocol str --readers 1":              "--readers: it is 1; want at least 2",
+		"--protocol carousel --readers 2":         "--readers: in a store of the protocol carousel copies that serve",
+	} {
+		for _, verb := range []string{"init --dir " + dir, "dev"} {
+			out, err := run(t, strings.Fields(verb+" "+args)...)
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s %s: error %v, output %s", verb, args, err, out)
+			}
+		}
+	}
+	if _, err := run(t, "init", "--dir", dir, "--protocol", "str", "--readers", "2"); err != nil {
+		t.Fatal(err)
+	}
+	s, err := storeconfig.ReadStore(filepath.Join(dir, storeconfig.StoreFile))
+	if err != nil || s.Readers != 2 {
+		t.Errorf("the file says %d, error %v", s.Readers, err)
+	}
+}
+
 // TestSpeculateIsAskedFor: a new store has the degree that is asked for, and none that is not one.
 func TestSpeculateIsAskedFor(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "made")
