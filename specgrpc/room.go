@@ -68,10 +68,7 @@ type room struct {
 	since       time.Time // this span
 	resets      int       // unanswered streams that were reset at a known limit, in this resetSpan
 	resetsSince time.Time
-	relented    time.Time   // when streams ended last for a call that may wait for one, see again
-	asking      time.Time   // when a call of which nobody knows whether it has its stream asked for that last
-	handedOut   *time.Timer // when it has it, see wait
-	stocked     time.Time   // when a speculative call got its stream last
+	relented    time.Time // when streams ended last for a call that may wait for one, see again
 }
 
 // place is a speculative call's in the queue.
@@ -100,32 +97,12 @@ func (r *room) ample(tells bool) bool {
 	return true
 }
 
-// asked notes that such a call asks grpc for its stream, or has ended. It may lose its processor
-// before it has the stream. So unless the peer is known to admit that many, no speculative call
-// asks for one until grpc has had the time to hand it out.
+// asked notes that such a call asks grpc for its stream, or has ended.
 func (r *room) asked() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.unasked--
-	r.asking = time.Now()
 	r.serve()
-	r.wait()
-}
-
-// wait has those who wait for that be served in time. Under mu.
-func (r *room) wait() {
-	left := askTime - time.Since(r.asking)
-	switch {
-	case left <= 0 || len(r.queue) == 0:
-	case r.handedOut == nil:
-		r.handedOut = time.AfterFunc(left, func() {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			r.serve()
-		})
-	default:
-		r.handedOut.Reset(left)
-	}
 }
 
 // again notes that a call of a confirmed caller, which counts as one with a stream, has lost it and
@@ -164,14 +141,10 @@ func (r *room) relieve(since count) {
 // count counts streams.
 type count struct{ opened, ended int }
 
-// done notes that such a call has ended. If it was answered it had a stream, beside those of
-// speculative calls that have been open for a while.
-func (r *room) done(answered bool) {
+// done notes that such a call has ended.
+func (r *room) done() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if answered && time.Since(r.stocked) >= growEvery {
-		r.seen = max(r.seen, r.entered-r.opening+1)
-	}
 	r.open--
 	r.unseen--
 	r.count.ended++
@@ -235,7 +208,6 @@ func (r *room) opened(since look, stream bool) {
 	r.opening--
 	r.lookout.answered(since, true)
 	if stream {
-		r.stocked = time.Now()
 		r.has(0)
 	}
 	r.serve()
@@ -366,7 +338,6 @@ func (r *room) enter(keeps bool) (*place, lack) {
 		r.unnamed++
 	}
 	r.lookOut()
-	r.wait()
 	return p, why
 }
 

@@ -7,9 +7,6 @@ const (
 	// known yet, and growEvery how often that is doubled, as long as calls want more and get them.
 	firstStreams = 4
 	growEvery    = time.Millisecond
-	// askTime is how long grpc needs, at most, to hand a stream out that there is, unless the
-	// machine is very busy.
-	askTime = 100 * time.Microsecond
 	// suspectAfter is for how long a call waits in vain until speculative streams are reset for it,
 	// though no limit is known yet, and mostResets how many of them are, and how many within
 	// resetSpan at a known limit: some peers close connections on which much is reset.
@@ -39,7 +36,7 @@ func (s *slowStart) bound() int { return max(s.most, firstStreams) }
 // known, may not admit one more stream. Under mu.
 func (r *room) unproven(keeps bool) bool {
 	switch most := r.start.bound(); {
-	case time.Since(r.start.again) < growEvery, r.open >= r.seen && time.Since(r.asking) < askTime:
+	case time.Since(r.start.again) < growEvery:
 		return true
 	case r.wanting+r.unasked > 0 && !r.start.pass:
 		return true
