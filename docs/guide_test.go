@@ -124,11 +124,10 @@ func with(t *testing.T, f func(s *services), sites ...control.CallSiteConfig) {
 	})
 }
 
-// took checks how long it is since the services were ready. A speculative call may have waited
-// 0.1 ms until a plain one was sure to have its stream: see specgrpc/DESIGN.md.
+// took checks how long it is since the services were ready.
 func (s *services) took(want time.Duration) {
 	s.Helper()
-	if got := time.Since(s.start); got < want || got > want+100*time.Microsecond {
+	if got := time.Since(s.start); got != want {
 		s.Errorf("took %v, want %v", got, want)
 	}
 }
