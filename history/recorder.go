@@ -73,3 +73,20 @@ func (r *Recorder[I, O]) Ops() ([]Op[I, O], error) {
 	defer r.mu.Unlock()
 	return slices.Clone(r.ops), errors.Join(r.errs...)
 }
+
+// CheckKV returns an error unless what was recorded of a key-value store is linearizable, and known
+// to be so within a time.
+func CheckKV(r *KVRecorder, within time.Duration) error {
+	ops, err := r.Ops()
+	if err != nil {
+		return err
+	}
+	lin, err := CheckLinearizable(ops, KVModel(), within)
+	if err != nil {
+		return err
+	}
+	if lin.Verdict != OK { // undecided is no pass
+		return fmt.Errorf("linearizability: %v: %s: %s", lin.Verdict, lin.Part, lin.Explanation)
+	}
+	return nil
+}

@@ -23,16 +23,5 @@ func (w *World) judge() error {
 	if report.Verdict() != history.OK {
 		return fmt.Errorf("%v", report)
 	}
-	ops, err := w.ops.Ops()
-	if err != nil {
-		return err
-	}
-	lin, err := history.CheckLinearizable(ops, history.KVModel(), 20*time.Second)
-	if err != nil {
-		return err
-	}
-	if lin.Verdict != history.OK { // undecided is no pass
-		return fmt.Errorf("linearizability: %v: %s: %s", lin.Verdict, lin.Part, lin.Explanation)
-	}
-	return nil
+	return history.CheckKV(&w.ops, 20*time.Second)
 }
