@@ -39,7 +39,7 @@ type Beginning struct {
 type Attempt interface {
 	// Read returns what a quorum knows of a key. If somebody's answer comes before, first is called
 	// with it, at most once and before Read returns; it may be another one. nil: nobody wants it. A
-	// priority reserves the key. The error is an UnavailableError, which wraps ctx's if that is why,
+	// priority reserves the key. The error is what Unread returns if ctx ended, an UnavailableError,
 	// or an EndedError.
 	Read(ctx context.Context, key store.Key, first func(Answer)) (Answer, error)
 	// ReadNearest returns what the nearest site that answers holds, which may be old.

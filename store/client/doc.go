@@ -28,9 +28,10 @@
 // effect. [UnknownError] and [BlockedError]: nobody could tell yet; it has taken effect once, or
 // will, or never will, and [Client.Resolve] asks again. Trying such a transaction again can execute
 // it twice. [RejectedError]: it was never sent, as it is malformed or nobody could be reached.
-// [UnavailableError]: too few sites answered reads; it took no effect. [MayHaveCommitted] tells the
-// two kinds apart. A context's end is wrapped by one of these errors. Who gives up waiting for a
-// future gets [foresay.ErrUnfinished], of which nobody can tell either.
+// [UnavailableError]: too few sites answered reads; it took no effect. [CanceledError]: its context
+// was cancelled while it read; it took no effect. [MayHaveCommitted] tells the two kinds apart. A
+// context's end is wrapped by one of these errors. Who gives up waiting for a future gets
+// [foresay.ErrUnfinished], of which nobody can tell either.
 //
 // # Keys that are known
 //

@@ -134,6 +134,56 @@ func (e *UnavailableError) contended() bool {
 // Unwrap returns Err.
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
+// A CanceledError says that the context of a read was cancelled, by whoever has made it, before the
+// read was answered. The transaction took no effect. errors.Is says that it is context.Canceled.
+type CanceledError struct {
+	Key   store.Key // that was read; empty if the transaction had not begun to
+	Sites []string  // whose answers were waited for, as far as is known; they may be well
+	Err   error     // the context's; it wraps context.Canceled
+}
+
+func (e *CanceledError) Error() string {
+	s := "client: "
+	if e.Key != "" {
+		s += fmt.Sprintf("read %.40q: ", e.Key)
+	}
+	s += "the context was cancelled"
+	if why := e.Err.Error(); why != context.Canceled.Error() {
+		s += ": " + why
+	}
+	return s + unanswered("; not answered yet by ", e.Sites)
+}
+
+// Unwrap returns Err.
+func (e *CanceledError) Unwrap() error { return e.Err }
+
+// Unread returns the error of a read that nobody waits for any more, as its context has ended: u,
+// with why that was, unless it was cancelled. A run that is discarded gets the engine's error.
+func Unread(ctx context.Context, u *UnavailableError) error {
+	why := ended(ctx)
+	switch {
+	case errors.Is(why, foresay.ErrMisspeculated):
+		return why
+	case u.Err == nil:
+		u.Err = why
+	case why != nil && !errors.Is(u.Err, why):
+		u.Err = fmt.Errorf("%w: %w", u.Err, why)
+	}
+	switch is := errors.Is(u.Err, context.Canceled); {
+	case errors.Is(u.Err, context.DeadlineExceeded), !is && !errors.Is(ctx.Err(), context.Canceled):
+		return u
+	case !is: // whoever has cancelled it has given a reason
+		u.Err = canceled{u.Err}
+	}
+	return &CanceledError{Key: u.Key, Sites: u.Sites, Err: u.Err}
+}
+
+// canceled is the reason for which a context was cancelled.
+type canceled struct{ error }
+
+// Unwrap makes it context.Canceled, too.
+func (e canceled) Unwrap() []error { return []error{e.error, context.Canceled} }
+
 // unanswered names sites that did not answer, if there are any.
 func unanswered(before string, sites []string) string {
 	if len(sites) == 0 {
@@ -192,6 +242,9 @@ func ended(ctx context.Context) error {
 // unread is the error of an attempt whose reads came to no end: one of this package's, which says
 // what was waited for.
 func (a *attempt) unread(ctx context.Context, err error) error {
+	if why := ended(ctx); errors.Is(why, foresay.ErrMisspeculated) {
+		return why
+	}
 	if isTyped(err) || !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
@@ -202,15 +255,16 @@ func (a *attempt) unread(ctx context.Context, err error) error {
 			u.Detail = fmt.Sprintf("and %d more keys", len(open)-1)
 		}
 	}
-	if why := ended(ctx); why != nil && !errors.Is(err, why) {
-		u.Err = fmt.Errorf("%w: %w", u.Err, why)
-	}
-	return u
+	return Unread(ctx, u)
 }
 
 // unread is that of an attempt, with what became of those before.
 func (t *txn) unread(ctx context.Context, a *attempt, err error) error {
 	err = a.unread(ctx, err)
+	x, ok := err.(*CanceledError) //nolint:errorlint // as below
+	if why := context.Cause(ctx); ok && errors.Is(ctx.Err(), context.Canceled) && !errors.Is(err, why) {
+		return &CanceledError{Key: x.Key, Sites: x.Sites, Err: canceled{why}} // the engine does not hand it on
+	}
 	if u, ok := err.(*UnavailableError); ok { //nolint:errorlint // else it has words around it that say more
 		after := *u // runs that are given up may still look at it
 		after.Attempts, after.Reason = a.number-1, t.refused
@@ -249,8 +303,8 @@ func (e plainEnd) Unwrap() error { return e.error }
 
 // isTyped reports whether an error of a read says what was waited for.
 func isTyped(err error) bool {
-	return errors.As(err, new(*UnavailableError)) || errors.As(err, new(*RejectedError)) ||
-		errors.As(err, new(*EndedError))
+	return errors.As(err, new(*UnavailableError)) || errors.As(err, new(*CanceledError)) ||
+		errors.As(err, new(*RejectedError)) || errors.As(err, new(*EndedError))
 }
 
 // waiting returns the keys that are asked for and not answered, in order.

@@ -112,6 +112,141 @@ func TestTimeThatWasUpBefore(t *testing.T) {
 	})
 }
 
+// TestCanceled: whoever cancels the context of a transaction that reads is told that, and not that
+// sites do not answer.
+func TestCanceled(t *testing.T) {
+	reason := errors.New("the user went away")
+	for _, mode := range []client.Mode{client.GRPC, client.Off, client.Spec, client.Predicated} {
+		for _, why := range []error{nil, reason} {
+			for _, inTask := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%v, %v, in a task: %v", mode, why, inTask), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						f := ready(store.Committed)
+						f.read = func(ctx context.Context, key store.Key, _ func(client.Answer)) (client.Answer, error) {
+							<-ctx.Done()
+							return client.Answer{}, client.Unread(ctx, &client.UnavailableError{Key: key, Sites: []string{"b"}})
+						}
+						f.nearest = f.read
+						c, err := client.New(client.Config{Backend: f, Mode: mode})
+						if err != nil {
+							t.Fatal(err)
+						}
+						ctx, cancel := context.WithCancelCause(t.Context())
+						time.AfterFunc(time.Second, func() { cancel(why) })
+						do := func(ctx context.Context) (struct{}, error) {
+							return struct{}{}, c.Txn(ctx, func(ctx context.Context, tx *client.Tx) error {
+								_, _, err := tx.Get(ctx, "k")
+								return err
+							})
+						}
+						if inTask {
+							_, err = foresay.Do(ctx, func(ctx context.Context) (struct{}, error) {
+								_, err := do(ctx)
+								return struct{}{}, err
+							})
+						} else {
+							_, err = do(ctx)
+						}
+						x, ok := errors.AsType[*client.CanceledError](err)
+						if !inTask && (!ok || x.Key != "k") || !errors.Is(err, context.Canceled) ||
+							errors.As(err, new(*client.UnavailableError)) || client.MayHaveCommitted(err) {
+							t.Errorf("the error is %v (%T)", err, err)
+						}
+						if why != nil && !inTask && !errors.Is(err, why) {
+							t.Errorf("the error %v does not say why", err)
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// TestDeadlineIsNoCancellation: who waits in vain until a deadline is told that sites do not
+// answer, in the transaction's function, too.
+func TestDeadlineIsNoCancellation(t *testing.T) {
+	for _, mode := range []client.Mode{client.GRPC, client.Off, client.Spec, client.Predicated} {
+		synctest.Test(t, func(t *testing.T) {
+			f := ready(store.Committed)
+			f.read = func(ctx context.Context, key store.Key, _ func(client.Answer)) (client.Answer, error) {
+				<-ctx.Done()
+				return client.Answer{}, client.Unread(ctx, &client.UnavailableError{Key: key, Sites: []string{"b"}})
+			}
+			f.nearest = f.read
+			c, err := client.New(client.Config{Backend: f, Mode: mode})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			txn := func(ctx context.Context) (struct{}, error) {
+				return struct{}{}, c.Txn(ctx, func(ctx context.Context, tx *client.Tx) error {
+					_, _, err := tx.Get(ctx, "k")
+					if !errors.As(err, new(*client.UnavailableError)) {
+						t.Errorf("mode %v: the function is told %v (%T)", mode, err, err)
+					}
+					return err
+				})
+			}
+			_, err = txn(ctx)
+			for _, err := range []error{err, func() error { _, err := foresay.Do(ctx, txn); return err }()} {
+				if errors.Is(err, context.Canceled) || !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("mode %v: the error is %v (%T)", mode, err, err)
+				}
+			}
+		})
+	}
+}
+
+// TestTransactionsOfDiscardedRuns: a transaction of a task's run that is discarded while it reads
+// fails as any other call of that run does.
+func TestTransactionsOfDiscardedRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := ready(store.Committed)
+		f.read = func(ctx context.Context, key store.Key, first func(client.Answer)) (client.Answer, error) {
+			if key == "guessed" {
+				first(val(2))
+				time.Sleep(time.Second)
+				return val(1), nil
+			}
+			<-ctx.Done()
+			return client.Answer{}, client.Unread(ctx, &client.UnavailableError{Key: key})
+		}
+		c, err := client.New(client.Config{Backend: f, Mode: client.Spec})
+		if err != nil {
+			t.Fatal(err)
+		}
+		discarded := make(chan error, 1)
+		_, err = foresay.Do(t.Context(), func(ctx context.Context) (struct{}, error) {
+			right := false
+			err := c.Txn(ctx, func(ctx context.Context, tx *client.Tx) error {
+				v, _, err := tx.Get(ctx, "guessed")
+				if right = string(v) != string(val(2).Value.Bytes); err == nil && !right {
+					_, _, err = tx.Get(ctx, "under way")
+				}
+				return err
+			})
+			if !right {
+				discarded <- err
+			}
+			return struct{}{}, err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = <-discarded
+		if !errors.Is(err, foresay.ErrMisspeculated) || errors.As(err, new(*client.UnavailableError)) {
+			t.Errorf("a discarded run is told %v (%T)", err, err)
+		}
+		// and if the answer is faster that nobody wants the read any more
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(foresay.ErrMisspeculated)
+		if err := client.Unread(ctx, &client.UnavailableError{Key: "k"}); err != foresay.ErrMisspeculated {
+			t.Errorf("a read of a discarded run ends with %v (%T)", err, err)
+		}
+	})
+}
+
 // TestReadsOfDiscardedRuns: what a discarded run reads fails as any other call of that run does,
 // and not as if sites did not answer.
 func TestReadsOfDiscardedRuns(t *testing.T) {

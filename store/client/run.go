@@ -45,7 +45,7 @@ func Run[T any](
 		case v == store.Aborted && d.Outcome.Reason == store.NoReason && len(d.Txn.Writes) == 0 &&
 			(ctx.Err() == nil || len(d.Outcome.Sites) > 0):
 			// nobody said a word about a transaction without effect, or it could not begin
-			return zero, &UnavailableError{Sites: d.Outcome.Sites, Detail: d.Outcome.Detail, Err: ended(ctx)}
+			return zero, Unread(ctx, &UnavailableError{Sites: d.Outcome.Sites, Detail: d.Outcome.Detail})
 		case v != store.Aborted:
 			return zero, unsure(ctx, failure(d, a.number))
 		}

@@ -208,7 +208,7 @@ func (a *attempt) performRead(ctx context.Context, tx *Tx, key store.Key) (store
 	})
 	if err != nil {
 		if ctx.Err() != nil && !isTyped(err) && !errors.Is(err, foresay.ErrMisspeculated) {
-			err = &UnavailableError{Key: key, Err: plainEnd{err}}
+			err = Unread(ctx, &UnavailableError{Key: key, Err: plainEnd{err}})
 		}
 		return store.Value{}, err
 	}

@@ -219,7 +219,7 @@ func (a *attempt) read(ctx context.Context, get store.Get, first func(client.Ans
 				tell(answer)
 			}
 		case <-ctx.Done():
-			return client.Answer{}, a.c.unavailable(get.Key, a.asked(r), context.Cause(ctx))
+			return client.Answer{}, client.Unread(ctx, a.c.unavailable(get.Key, a.asked(r)))
 		}
 	}
 	return a.c.get(ctx, get, first)
@@ -231,7 +231,7 @@ func (a *attempt) readStale(ctx context.Context, key store.Key) (answer client.A
 		select {
 		case <-a.begun.done:
 		case <-ctx.Done():
-			return answer, false, a.c.unavailable(key, a.begun.w.request, context.Cause(ctx))
+			return answer, false, client.Unread(ctx, a.c.unavailable(key, a.begun.w.request))
 		}
 		if i, declared := slices.BinarySearch(a.b.Reads, key); declared && a.begun.got.OK && !a.begun.got.Values[i].Large {
 			v := a.begun.got.Values[i]
@@ -289,6 +289,10 @@ func (a *attempt) unbegun(s client.Submission, err error) client.Decision {
 		Outcome: store.Outcome{Verdict: store.Aborted, Detail: err.Error()}}
 	if u, ok := errors.AsType[*client.UnavailableError](err); ok {
 		d.Outcome.Sites, d.Outcome.Detail = u.Sites, u.Detail
+		return d
+	}
+	if x, ok := errors.AsType[*client.CanceledError](err); ok {
+		d.Outcome.Sites, d.Outcome.Detail = x.Sites, ""
 		return d
 	}
 	d.Txn.Writes, d.Outcome.Reason = s.Writes, store.Overloaded

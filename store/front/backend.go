@@ -93,19 +93,19 @@ func (c *Conn) get(ctx context.Context, get store.Get, first func(client.Answer)
 		case got.Full:
 			return client.Answer{}, &client.UnavailableError{Key: get.Key, Detail: "too many of this client's reads wait"}
 		case !got.OK:
-			return client.Answer{}, c.unavailable(get.Key, w.request, nil)
+			return client.Answer{}, c.unavailable(get.Key, w.request)
 		}
 		return client.Answer{Value: got.Value, Site: c.site(got.Site), Settled: got.Settled}, nil
 	case <-ctx.Done():
 		c.forget(w)
-		return client.Answer{}, c.unavailable(get.Key, w.request, context.Cause(ctx))
+		return client.Answer{}, client.Unread(ctx, c.unavailable(get.Key, w.request))
 	}
 }
 
 // unavailable is the error of a read that too few sites have answered.
-func (c *Conn) unavailable(key store.Key, r *request, err error) error {
+func (c *Conn) unavailable(key store.Key, r *request) *client.UnavailableError {
 	sites, why := c.missing(r)
-	return &client.UnavailableError{Key: key, Sites: sites, Detail: why, Err: err}
+	return &client.UnavailableError{Key: key, Sites: sites, Detail: why}
 }
 
 // commit commits a transaction. how is nil unless somebody goes on at its local commit.

@@ -67,7 +67,7 @@ func (s *snapshot) read(ctx context.Context, key store.Key) (answer client.Answe
 		case <-s.turn:
 			defer func() { s.turn <- struct{}{} }()
 		case <-ctx.Done():
-			return answer, false, s.c.unavailable(key, &request{}, context.Cause(ctx))
+			return answer, false, client.Unread(ctx, s.c.unavailable(key, &request{}))
 		}
 		at, over = s.time()
 	}
@@ -80,7 +80,7 @@ func (s *snapshot) read(ctx context.Context, key store.Key) (answer client.Answe
 	case <-d.done:
 	case <-ctx.Done():
 		s.c.deliver(store.Abandon{Ref: d.ref})
-		return answer, false, s.c.unavailable(key, d.w.request, context.Cause(ctx))
+		return answer, false, client.Unread(ctx, s.c.unavailable(key, d.w.request))
 	}
 	if !s.note(keys, d.got) || d.got.Values[0].Large {
 		return answer, false, nil

@@ -65,7 +65,7 @@ func (s *steps) get(ctx context.Context, key store.Key) (answer client.Answer, e
 	select {
 	case <-x.d.done:
 	case <-ctx.Done():
-		return answer, s.c.unavailable(key, x.d.w.request, context.Cause(ctx))
+		return answer, client.Unread(ctx, s.c.unavailable(key, x.d.w.request))
 	}
 	if !x.d.got.OK {
 		// Where the coordinator is away another site begins the transaction anew, if there may be one.

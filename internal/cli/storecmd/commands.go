@@ -212,6 +212,9 @@ func plain(err error) string {
 	if unavailable, ok := errors.AsType[*client.UnavailableError](err); ok {
 		return unavailable.Error() + "; it took no effect"
 	}
+	if canceled, ok := errors.AsType[*client.CanceledError](err); ok {
+		return canceled.Error() + "; it took no effect"
+	}
 	if rejected, ok := errors.AsType[*client.RejectedError](err); ok {
 		return rejected.Error() + "; it took no effect"
 	}

@@ -242,6 +242,9 @@ func newOutcome(reads []read, err error) outcome {
 	if unavailable, ok := errors.AsType[*client.UnavailableError](err); ok {
 		out.Sites, out.keyText = unavailable.Sites, newKeyText(string(unavailable.Key))
 	}
+	if canceled, ok := errors.AsType[*client.CanceledError](err); ok {
+		out.Sites, out.keyText = canceled.Sites, newKeyText(string(canceled.Key))
+	}
 	if blocked, ok := errors.AsType[*client.BlockedError](err); ok {
 		out.Transaction, out.Sites = blocked.Txn.ID.String(), blocked.Sites
 	}

@@ -171,7 +171,8 @@ func verdict(err error) (v store.Verdict, understood bool) {
 		return store.Committed, true
 	case isA[*client.UnknownError](err), isA[*client.BlockedError](err):
 		return store.Unknown, true
-	case isA[*client.AbortedError](err), isA[*client.UnavailableError](err), errors.Is(err, context.DeadlineExceeded),
+	case isA[*client.AbortedError](err), isA[*client.UnavailableError](err), isA[*client.CanceledError](err),
+		errors.Is(err, context.DeadlineExceeded),
 		errors.Is(err, front.ErrClosed):
 		return store.Aborted, true
 	}
