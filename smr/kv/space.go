@@ -33,9 +33,6 @@ func (Service) Read(keys keyspace.Reader, query []byte) []byte {
 	return m.run(query, false)
 }
 
-// KeyOf is the function KeyOf.
-func (Service) KeyOf(command []byte) ([]byte, bool) { return KeyOf(command) }
-
 // endLeases ends the leases that have run out.
 func (t *spaced) endLeases(m *machine) {
 	for !m.loading && m.leased > 0 {
