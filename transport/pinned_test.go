@@ -62,7 +62,8 @@ func TestKeysArePinned(t *testing.T) {
 		"a member under another's ID": {a: pin(t, 3), b: pin(t, 2), id: 1, refused: "node 1 has the key", noisy: true},
 		"a client under a member's":   {a: pin(t, 70), b: pin(t, 2), id: 1, refused: "node 1 has the key", noisy: true},
 		"a member under a client's":   {a: pin(t, 1), b: pin(t, 2), id: 70000, refused: "node 70000 has", noisy: true},
-		"a client of no name":         {a: pin(t, 70), b: pin(t, 2), id: 70001, refused: "node 70001 is unknown", noisy: true},
+		"a client of no name": {a: pin(t, 70), b: pin(t, 2), id: 70001, refused: "node 70001 is unknown",
+			noisy: true},
 		"a member's own client": {a: pin(t, 1), b: pin(t, 2), id: transport.FirstMemberClient + 1, refused: "is unknown",
 			noisy: true},
 	} {
@@ -101,7 +102,8 @@ func TestKeysThatCannotBe(t *testing.T) {
 	for want, c := range map[string]transport.Config{
 		"Config.Keys is set and Config.TLS is nil":    {Insecure: true, Keys: keys},
 		"Config.Keys and Config.CertifiedAs are both": {TLS: pin(t, 1), Keys: keys, CertifiedAs: same},
-		"that of node 1 has 3 bytes, not 32":          {TLS: pin(t, 1), Keys: map[protocol.ID]ed25519.PublicKey{1: {1, 2, 3}}},
+		"that of node 1 has 3 bytes, not 32": {TLS: pin(t, 1),
+			Keys: map[protocol.ID]ed25519.PublicKey{1: {1, 2, 3}}},
 	} {
 		c.Cluster = "test"
 		if _, err := transport.New(c); err == nil || !strings.Contains(err.Error(), want) {

@@ -16,7 +16,8 @@ import (
 type (
 	// A RejectedError says that what a call asked for is not the case, and will not be by this call.
 	RejectedError = client.RejectedError
-	// An UnknownError says that it is not known whether what a call asked for is the case, or will be.
+	// An UnknownError says that it is not known whether what a call asked for is the case, or will
+	// be.
 	UnknownError = client.UnknownError
 )
 
@@ -63,8 +64,8 @@ func (c *Client) Close(why error) {
 type abandoned struct{ why error }
 
 // Start makes a call and returns its ID, which is the client's to choose; a later call may name it.
-// hear is told of a bft.First and a bft.Withdrawn, perhaps, and at the end of the result or an error,
-// once; on another goroutine, which it must not keep waiting.
+// hear is told of a bft.First and a bft.Withdrawn, perhaps, and at the end of the result or an
+// error, once; on another goroutine, which it must not keep waiting.
 func (c *Client) Start(ctx context.Context, call bft.Call, hear Hearer) (bft.CallID, error) {
 	if c.open.Add(1) > MaxOpen {
 		c.open.Add(-1)
@@ -111,8 +112,8 @@ func (h Hearer) tell(call bft.Call, msg bft.Message) {
 	}
 }
 
-// Do makes a call and waits until it is done or ctx is. A call that ctx ended may still be executed:
-// the client node goes on asking the group for it.
+// Do makes a call and waits until it is done or ctx is. A call that ctx ended may still be
+// executed: the client node goes on asking the group for it.
 func (c *Client) Do(ctx context.Context, call bft.Call, first func(bft.Result)) (bft.Result, error) {
 	type end struct {
 		result bft.Result

@@ -32,7 +32,8 @@ func unknown(err error) bool  { return errors.As(err, new(*client.UnknownError))
 
 func TestOutcomes(t *testing.T) {
 	for outcome, is := range map[bft.Outcome]func(error) bool{
-		bft.Executed: func(err error) bool { return err == nil }, bft.Aborted: rejected, bft.Retry: rejected, bft.Gone: unknown,
+		bft.Executed: func(err error) bool { return err == nil }, bft.Aborted: rejected, bft.Retry: rejected,
+		bft.Gone: unknown,
 	} {
 		c := over(func(call bft.Call) []bft.Message {
 			return []bft.Message{bft.Done{ID: call.ID, Result: bft.Result{Outcome: outcome, Value: call.Command}}}
