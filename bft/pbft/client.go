@@ -94,7 +94,7 @@ func (c *client) Start(env *protocol.Env[bft.Message], _ []protocol.Record[bft.M
 	if b, ok := env.Get([]byte(sessionKeyOf)); ok && len(b) == 8 {
 		c.session = bft.SessionID(binary.BigEndian.Uint64(b))
 	}
-	c.session++
+	c.session = max(c.session, c.cfg.Session) + 1
 	env.Put([]byte(sessionKeyOf), binary.BigEndian.AppendUint64(nil, uint64(c.session)))
 	env.After(c.cfg.RoundTrip/2, clientTimer{})
 }

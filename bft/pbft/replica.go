@@ -264,7 +264,7 @@ func (r *replica) answerReads(env *protocol.Env[bft.Message]) {
 // Standing returns how the replica is.
 func (r *replica) Standing() bft.Standing {
 	return bft.Standing{View: r.view, Active: r.active, Stable: r.low(), Committed: r.committed, Executed: r.executed,
-		Top: r.top, Transfers: r.transfers, Refused: r.refused}
+		Top: r.top, High: r.low() + r.window(), Transfers: r.transfers, Refused: r.refused}
 }
 
 // State returns what the replica has committed. It is there to be looked at.
