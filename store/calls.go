@@ -94,7 +94,7 @@ type (
 		// Explain is as in CommitRequest.
 		Explain bool
 		// Absent are the places of sites that there is no connection to: they are away until they
-		// answer.
+		// answer. Only a protocol that says so is told (Protocol.Absent).
 		Absent []int
 		// Speculate asks for Speculated, too: see SpeculateRequest, as for Held, Waits and After. The
 		// application says later, by a Settle, what became of its own guesses.

@@ -38,6 +38,9 @@ type Protocol struct {
 	// FixedSites says that a store has the sites that it began with, for good: none of them can be
 	// fenced or replaced.
 	FixedSites bool
+	// Absent says that clients go by Submit.Absent: to know it a client waits, before it writes, until
+	// it is connected to all sites.
+	Absent bool
 	// Partial says that a shard may have copies at some of the sites only.
 	Partial bool
 	// Coordinating says that transactions are coordinated by groups of their own: a layout has shards

@@ -110,7 +110,7 @@ func (c *Conn) unavailable(key store.Key, r *request, err error) error {
 
 // commit commits a transaction. how is nil unless somebody goes on at its local commit.
 func (c *Conn) commit(ctx context.Context, s store.Submit, how *client.Speculation) client.Decision {
-	if len(s.Writes) > 0 {
+	if len(s.Writes) > 0 && c.cfg.Protocol.Absent {
 		s.Absent = c.absent(ctx)
 	}
 	d, r := c.decide(ctx, store.Txn{Priority: s.Priority, Reads: s.Reads, Writes: s.Writes},

@@ -67,6 +67,8 @@ type Submit struct {
 	// ends it again later.
 	Ends func(env *protocol.Env[store.Message], done store.Done) bool
 	refs []uint64 // the first one, and those who asked for the outcome meanwhile
+	// asked are sites whose coordinators were asked: see NearestCalls.next.
+	asked []int
 }
 
 func (s *Submit) submit() *Submit { return s }

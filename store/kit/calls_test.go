@@ -363,8 +363,8 @@ func TestNear(t *testing.T) {
 	}
 }
 
-// TestNearest: the nearest site's coordinator is asked first, then that of the next site, as one
-// who takes a transaction over; a site that was silent is not home until it answers.
+// TestNearest: the nearest site's coordinator is asked first, then that of the next nearest one, as
+// one who takes a transaction over; a site that was silent is not home until it answers.
 func TestNearest(t *testing.T) {
 	b := newBook(t)
 	c, _, err := NewNearestCalls("own", b.cfg, func() *ownGet { return new(ownGet) },
@@ -389,9 +389,9 @@ func TestNearest(t *testing.T) {
 		}
 		c.EndGet(env, g, out)
 	}
-	answer(31, 20*time.Millisecond)
+	answer(31, 30*time.Millisecond)
 	answer(21, 10*time.Millisecond)
-	answer(11, 30*time.Millisecond)
+	answer(11, 20*time.Millisecond)
 	s := new(ownSubmit)
 	c.AddSubmit(env, store.Submit{Ref: 2, Writes: []store.Write{{Key: "k"}}}, s)
 	s.Site = c.Home()
@@ -405,11 +405,23 @@ func TestNearest(t *testing.T) {
 			asked = append(asked, fmt.Sprint(e.To, m.Recover))
 		}
 	}
-	if want := []string{"20 false", "30 true", "10 true"}; !slices.Equal(asked, want) {
+	if want := []string{"20 false", "10 true", "30 true"}; !slices.Equal(asked, want) {
 		t.Errorf("asked %v, want %v", asked, want)
 	}
-	if got := c.Home(); got != 0 {
-		t.Errorf("home is %d after 1 and 2 were silent", got)
+	if got := c.Home(); got != 2 {
+		t.Errorf("home is %d after 1 and 0 were silent", got)
+	}
+	for range 2 {
+		c.Expire(env, SubmitTimer{s.Txn.ID})
+	}
+	var again []int
+	for _, e := range env.Out {
+		if p, ok := c.Coordinator(e.To); ok {
+			again = append(again, p.Site)
+		}
+	}
+	if want := []int{1, 0, 2, 0, 1}; !slices.Equal(again, want) {
+		t.Errorf("coordinators of sites %v are asked in the end, want %v", again, want)
 	}
 	answer(21, time.Millisecond)
 	if got := c.Home(); got != 1 {
@@ -444,6 +456,9 @@ func TestPlants(t *testing.T) {
 	bugs = append(bugs, plant.Bug{
 		Name: "a silent coordinator is asked again", Test: "TestNearest",
 		Old: "\tif s.Tries > 0 {\n", New: "\tif s.Tries > 0 && !MUTANT {\n",
+	}, plant.Bug{
+		Name: "the site is asked that is next in the layout", Test: "TestNearest",
+		Old: "c.near.Site(left); at != store.NoSite {", New: "c.near.Site(left); at != store.NoSite && !MUTANT {",
 	}, plant.Bug{
 		Name: "a silent site stays home", Test: "TestNearest",
 		Old: "\t\t\tc.Silent(own", New: "\t\t\tif MUTANT {\n\t\t\t\tclear(c.near)\n\t\t\t}\n\t\t\tc.Silent(own",

@@ -2,6 +2,7 @@ package kit
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -169,7 +170,7 @@ func (c *NearestCalls[G, S]) Heard(
 }
 
 // Send asks the coordinator at the transaction's Site, each time after the first that of the next
-// one, and once more after Patience, or gives the transaction up.
+// nearest one, and once more after Patience, or gives the transaction up.
 func (c *NearestCalls[G, S]) Send(env *protocol.Env[store.Message], own S) {
 	s := own.submit()
 	if s.Tired(env.Now) {
@@ -177,11 +178,36 @@ func (c *NearestCalls[G, S]) Send(env *protocol.Env[store.Message], own S) {
 		return
 	}
 	if s.Tries > 0 {
-		s.Site = (s.Site + 1) % len(c.cfg.Layout.Sites)
+		s.Site = c.next(s)
 	}
 	s.Tries++
+	c.Repeat(env, s)
+}
+
+// Repeat asks the coordinator at the transaction's Site, and has it asked for again after Patience.
+func (c *NearestCalls[G, S]) Repeat(env *protocol.Env[store.Message], s *Submit) {
 	env.Send(c.cfg.Layout.Coordinator(s.Site, s.Txn.ID), s.Request())
 	env.After(c.Patience(), SubmitTimer{s.Txn.ID})
+}
+
+// next returns the site whose coordinator is asked after that of the transaction's Site: the
+// nearest one of those that were not asked yet or, once all were, since then; where nobody knows
+// which is near, the next one in the layout.
+func (c *NearestCalls[G, S]) next(s *Submit) int {
+	sites := len(c.cfg.Layout.Sites)
+	if s.asked = append(s.asked, s.Site); len(s.asked) >= sites {
+		s.asked = []int{s.Site}
+	}
+	var left []int
+	for i := range sites {
+		if at := (s.Site + i) % sites; !slices.Contains(s.asked, at) {
+			left = append(left, at)
+		}
+	}
+	if at := c.near.Site(left); at != store.NoSite {
+		return at
+	}
+	return append(left, s.Site)[0]
 }
 
 // Silent learns that a site has not answered for so long: until a read shows that it does, it is

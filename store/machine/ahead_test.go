@@ -296,6 +296,39 @@ func TestAheadGivenUp(t *testing.T) {
 	}
 }
 
+// TestAheadFirst: a client that has just begun hears of its first local commit without waiting for
+// sites that are far away, whether it is one of a task or Tentative.
+func TestAheadFirst(t *testing.T) {
+	playAhead(t, func(ctx context.Context, a *aheads) {
+		put := func(ctx context.Context, tx *client.Tx) error { return tx.Put("first", []byte("x")) }
+		told := func(start time.Time, how string) {
+			if took := time.Since(start); took > 10*time.Millisecond {
+				t.Errorf("%s: the first local commit takes %v", how, took)
+			}
+		}
+		final, start := make(chan struct{}), time.Now()
+		c := a.world.client(a.world.sites[0], client.Spec)
+		if err := c.Txn(ctx, put, client.Tentative{Final: func() { close(final) }}); err != nil {
+			t.Fatal(err)
+		}
+		told(start, "Tentative")
+		<-final
+		start = time.Now()
+		c = a.world.client(a.world.sites[0], client.Spec)
+		first := true
+		if _, err := a.do(ctx, func(ctx context.Context) error {
+			if err := c.Txn(ctx, put); err != nil || !first {
+				return err
+			}
+			first = false
+			told(start, "in a task")
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
 // TestTentative: code hears of a local commit, and then of what became of it.
 func TestTentative(t *testing.T) {
 	type heard struct {

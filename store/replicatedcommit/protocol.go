@@ -14,6 +14,7 @@ func Protocol() store.Protocol {
 		NewCoordinator: kit.NodeOf(newCoordinator),
 		NewClient:      kit.ClientOf(newClient),
 		Codec:          codec(),
+		Absent:         true,
 		Preload:        &store.Preload{Prefix: valuePrefix, Encode: store.EncodeValue},
 	}
 }

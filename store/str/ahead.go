@@ -7,7 +7,6 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
-	"github.com/foresay/foresay/store/kit"
 )
 
 // ahead is what a client knows of a transaction after whose local commit its application goes on.
@@ -53,8 +52,7 @@ func (c *client) onSpeculated(env *protocol.Env[store.Message], from protocol.ID
 		env.Send(protocol.App, store.Speculates{Ref: s.Ref(), ID: m.ID})
 	}
 	s.Begun, s.Tries = env.Now, 1 // its coordinator is at it
-	env.Send(from, s.Request())
-	env.After(c.Patience(), kit.SubmitTimer{ID: m.ID})
+	c.Repeat(env, &s.Submit)
 }
 
 // settle tells a transaction's coordinator whether the application was right.

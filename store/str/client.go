@@ -160,8 +160,8 @@ func (c *client) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
 		}
 	case kit.SubmitTimer:
 		if s := c.Submit(t.ID); s != nil && s.Tries < patientTries {
-			s.Site += len(c.cfg.Layout.Sites) - 1 // Send asks the next one
-			c.Send(env, s)
+			s.Tries++
+			c.Repeat(env, &s.Submit)
 			return
 		}
 		c.NearestCalls.Expire(env, t)

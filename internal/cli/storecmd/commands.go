@@ -53,8 +53,13 @@ func addProtocol(flags *pflag.FlagSet, to, mode, order, speculate *string, reade
 	protocols := catalog.Stores()
 	for _, p := range protocols {
 		if len(p.Degrees) > 0 {
-			flags.StringVar(speculate, "speculate", "", "how far transactions of "+p.Name+" build on what is not final;\n"+
-				"`one` of "+strings.Join(p.Degrees, ", ")+" (default: the first one)")
+			flags.Func("speculate", "how far transactions of "+p.Name+" build on what is not final;\n"+
+				"`one` of "+strings.Join(p.Degrees, ", ")+" (default: the first one)", func(degree string) error {
+				if *speculate = degree; degree == "" {
+					return fmt.Errorf("it is empty (want %s)", strings.Join(p.Degrees, ", "))
+				}
+				return nil
+			})
 			command.SetChoices(flags.Lookup("speculate"), p.Degrees)
 		}
 		if p.Readers {
