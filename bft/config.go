@@ -71,8 +71,8 @@ type Standing struct {
 type Observed interface {
 	protocol.Node[Message]
 	Standing() Standing
-	// State returns what is committed.
-	State() keyspace.Reader
+	// State returns what is committed, from what the replica has on its disk.
+	State(disk keyspace.Reader) keyspace.Reader
 	// Decided tells which batches are committed of those that are still kept.
 	Decided(func(Seq, Digest))
 }

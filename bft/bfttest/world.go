@@ -301,7 +301,11 @@ func (w *World) differences() string {
 	}
 	for i, id := range w.honest {
 		h := sha256.New()
-		for k, v := range w.observed(id).State().Scan(nil, nil) {
+		_, disk, err := w.Sim.Disk(id)
+		if err != nil {
+			return err.Error()
+		}
+		for k, v := range w.observed(id).State(disk).Scan(nil, nil) {
 			fmt.Fprintf(h, "%d %s %d %s\n", len(k), k, len(v), v)
 		}
 		got := [sha256.Size]byte(h.Sum(nil))

@@ -47,8 +47,8 @@ func get[T any](r *replica, env *protocol.Env[bft.Message], key string) (T, bool
 // Start is part of protocol.Node.
 func (r *replica) Start(env *protocol.Env[bft.Message], log []protocol.Record[bft.Message]) {
 	state, err := keyspace.Open(env, statePrefix)
-	r.state = state
-	if err == nil {
+	if r.state = state; err == nil {
+		defer state.Leave()
 		err = r.remember(env)
 	}
 	if err != nil {

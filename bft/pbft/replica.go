@@ -1,6 +1,7 @@
 package pbft
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -106,11 +107,11 @@ func newReplica(c bft.ReplicaConfig) (*replica, error) {
 	if err := c.Directory.Validate(); err != nil {
 		return nil, err
 	}
-	orDefault(&c.RoundTrip, defaultRoundTrip)
-	orDefault(&c.CheckpointEvery, defaultCheckpoint)
-	orDefault(&c.MaxBatch, defaultMaxBatch)
-	orDefault(&c.MaxUnderway, defaultUnderway)
-	orDefault(&c.ClockSlack, defaultClockSlack)
+	c.RoundTrip = cmp.Or(c.RoundTrip, defaultRoundTrip)
+	c.CheckpointEvery = cmp.Or(c.CheckpointEvery, defaultCheckpoint)
+	c.MaxBatch = cmp.Or(c.MaxBatch, defaultMaxBatch)
+	c.MaxUnderway = cmp.Or(c.MaxUnderway, defaultUnderway)
+	c.ClockSlack = cmp.Or(c.ClockSlack, defaultClockSlack)
 	r := &replica{
 		cfg: c, dir: c.Directory, st: newStatements(c.Scheme), active: true,
 		places: map[bft.Seq]*place{}, records: map[bft.Seq]uint64{},
@@ -125,12 +126,6 @@ func newReplica(c bft.ReplicaConfig) (*replica, error) {
 		}
 	}
 	return r, nil
-}
-
-func orDefault[T ~int | ~int64](v *T, d T) {
-	if *v == 0 {
-		*v = d
-	}
 }
 
 // window is how far above the stable checkpoint places are used.
@@ -152,6 +147,8 @@ func (r *replica) Receive(env *protocol.Env[bft.Message], from protocol.ID, msg 
 	if r.state == nil {
 		return // its disk is of no use
 	}
+	r.state.Enter(env)
+	defer r.state.Leave()
 	switch m := msg.(type) {
 	case submitted:
 		r.onSubmit(env, from, m)
@@ -201,6 +198,8 @@ func (r *replica) Expire(env *protocol.Env[bft.Message], t protocol.Timer) {
 	if _, ok := t.(beatTimer); !ok || r.state == nil {
 		return
 	}
+	r.state.Enter(env)
+	defer r.state.Leave()
 	env.After(r.cfg.RoundTrip/2, beatTimer{})
 	r.tick++
 	r.releaseHeld(env)
@@ -268,7 +267,9 @@ func (r *replica) Standing() bft.Standing {
 }
 
 // State returns what the replica has committed. It is there to be looked at.
-func (r *replica) State() keyspace.Reader { return r.state.Committed() }
+func (r *replica) State(disk keyspace.Reader) keyspace.Reader {
+	return keyspace.CommittedOn(disk, statePrefix)
+}
 
 // Decided tells which batches are committed of those that are still kept here.
 func (r *replica) Decided(f func(bft.Seq, bft.Digest)) {
