@@ -65,6 +65,8 @@ type Standing struct {
 	// Transfers is how many states it has fetched since it started, and Refused how many parts that
 	// others gave it were wrong.
 	Transfers, Refused int
+	// Repairs is how many times it has found that its disk had something else than it should.
+	Repairs int
 }
 
 // Observed is a replica that can be looked at.

@@ -67,6 +67,9 @@ type replica struct {
 	transfers int             // that have ended
 	refused   int             // parts of states that were wrong
 	asked     int             // of the members, who was asked for the state last
+	scrub     *keyspace.Scrub // of the background
+	damage    string          // what was found to be wrong with the state, until it is repaired
+	repairs   int
 	behind    bft.Seq
 	tick      int
 	since     int // the tick in which the view, or its change, began
@@ -204,6 +207,7 @@ func (r *replica) Expire(env *protocol.Env[bft.Message], t protocol.Timer) {
 	r.tick++
 	r.releaseHeld(env)
 	r.watch(env)
+	r.scrubSome()
 	r.catchUp(env)
 	r.advance(env)
 	if r.tick-r.spoke >= maxIdleTicks || r.busy() && r.tick-r.spoke >= 2 {
@@ -263,7 +267,7 @@ func (r *replica) answerReads(env *protocol.Env[bft.Message]) {
 // Standing returns how the replica is.
 func (r *replica) Standing() bft.Standing {
 	return bft.Standing{View: r.view, Active: r.active, Stable: r.low(), Committed: r.committed, Executed: r.executed,
-		Top: r.top, Transfers: r.transfers, Refused: r.refused}
+		Top: r.top, Transfers: r.transfers, Refused: r.refused, Repairs: r.repairs}
 }
 
 // State returns what the replica has committed. It is there to be looked at.
