@@ -10,8 +10,8 @@ import (
 )
 
 // State is a key space on a disk: what is committed, its checkpoints, and layers above it. It is
-// used by the node whose disk it is, in its calls, between [State.Enter] and [State.Leave]. Make one
-// with [Open].
+// used by the node whose disk it is, in its calls, between [State.Enter] and [State.Leave]. Make
+// one with [Open].
 type State struct {
 	disk   Disk // of the present call of the node, nil between two
 	prefix string

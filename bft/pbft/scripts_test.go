@@ -122,8 +122,8 @@ func TestAllCrash(t *testing.T) {
 }
 
 // TestRot has a disk change by itself, in what the state has there: at each start, when the tree of
-// digests is hurt, too; and while the replica is up. It finds that, and is equal to the others again
-// though nobody else does anything about it.
+// digests is hurt, too; and while the replica is up. It finds that, and is equal to the others
+// again, though nobody else does anything about it.
 func TestRot(t *testing.T) {
 	const values, tree = "s/v", "s/t"
 	for name, rot := range map[string]bfttest.Rot{
