@@ -69,14 +69,16 @@ type Standing struct {
 	// Transfers is how many states it has fetched since it started, and Refused how many parts that
 	// others gave it were wrong.
 	Transfers, Refused int
+	// Repairs is how many times it has found that its disk had something else than it should.
+	Repairs int
 }
 
 // Observed is a replica that can be looked at.
 type Observed interface {
 	protocol.Node[Message]
 	Standing() Standing
-	// State returns what is committed.
-	State() keyspace.Reader
+	// State returns what is committed, from what the replica has on its disk.
+	State(disk keyspace.Reader) keyspace.Reader
 	// Decided tells which batches are committed of those that are still kept.
 	Decided(func(Seq, Digest))
 }

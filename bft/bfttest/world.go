@@ -26,6 +26,8 @@ type Scenario struct {
 	Clients  int // 0 is 3
 	// Traitors are replicas that do as they like, by the place of each among the members, from 0 on.
 	Traitors map[int]bft.Traitor
+	// Rotting are replicas whose disks change by themselves, likewise. They are honest.
+	Rotting map[int]bft.Traitor
 	// BadClients is how many clients do as they like.
 	BadClients int
 	// For is how long faults strike; 0 is 5 s. Afterwards everything must come in order within
@@ -54,6 +56,7 @@ type Report struct {
 	// Transfers is how many states the honest replicas have fetched, and Refused how many parts that
 	// they were given were wrong: those that are up at the end, since they started.
 	Transfers, Refused int
+	Repairs            int      // likewise, how often they found that their disks were damaged
 	Writes             []uint64 // by replica, how many of its calls wrote something in Scenario.For
 	Crashes, Restarts  int
 }
@@ -99,6 +102,7 @@ func Play(sc Scenario) (Report, error) {
 		if o := w.observed(id); o != nil {
 			w.report.Transfers += o.Standing().Transfers
 			w.report.Refused += o.Standing().Refused
+			w.report.Repairs += o.Standing().Repairs
 		}
 	}
 	return w.report, err
@@ -133,6 +137,7 @@ func (w *World) build() error {
 		traitor := sc.Traitors[i]
 		if traitor == nil {
 			w.honest = append(w.honest, m.ID)
+			traitor = sc.Rotting[i]
 		}
 		err := s.Add(sim.Node[bft.Message]{ID: m.ID, Site: sites[i%len(sites)], New: func() protocol.Node[bft.Message] {
 			node, _ := sc.Protocol.NewReplica(cfg)
@@ -301,10 +306,17 @@ func (w *World) differences() string {
 	}
 	for i, id := range w.honest {
 		h := sha256.New()
-		for k, v := range w.observed(id).State().Scan(nil, nil) {
+		_, disk, err := w.Sim.Disk(id)
+		if err != nil {
+			return err.Error()
+		}
+		for k, v := range w.observed(id).State(disk).Scan(nil, nil) {
 			fmt.Fprintf(h, "%d %s %d %s\n", len(k), k, len(v), v)
 		}
 		got := [sha256.Size]byte(h.Sum(nil))
+		if i > 0 && got != sum && len(w.sc.Rotting) > 0 {
+			return fmt.Sprintf("the states of %d and %d", w.honest[0], id) // until that is found
+		}
 		if i > 0 && got != sum {
 			w.failed = fmt.Errorf("equal states: %d and %d differ at %d", w.honest[0], id, first.Committed)
 		}
@@ -315,6 +327,11 @@ func (w *World) differences() string {
 }
 
 func (w *World) judge() error {
+	for _, id := range w.honest {
+		if n := w.observed(id).Standing().Repairs; n > 0 && len(w.sc.Rotting) == 0 {
+			return fmt.Errorf("replica %d has repaired what was whole %d times", id, n)
+		}
+	}
 	for _, c := range w.clients {
 		if err := c.checkGuesses(); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package pbft
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"maps"
@@ -82,7 +83,7 @@ func newClient(c bft.ClientConfig) (*client, error) {
 	if c.Directory.Clients[c.ID] != c.Signer.Key() {
 		return nil, fmt.Errorf("pbft: ClientConfig.Signer: not the key of the client %d", c.ID)
 	}
-	orDefault(&c.RoundTrip, defaultRoundTrip)
+	c.RoundTrip = cmp.Or(c.RoundTrip, defaultRoundTrip)
 	n := len(c.Directory.Members)
 	return &client{cfg: c, dir: c.Directory, st: newStatements(c.Scheme), open: map[bft.Number]*operation{},
 		calls: map[bft.CallID]*operation{}, reads: map[bft.CallID]*read{}, views: make([]bft.View, n),
