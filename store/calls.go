@@ -91,6 +91,8 @@ type (
 		Hold bool
 		// Serializable says that it need not be in the order of real time if it only reads.
 		Serializable bool
+		// Explain is as in CommitRequest.
+		Explain bool
 		// Absent are the places of sites that there is no connection to: they are away until they
 		// answer.
 		Absent []int

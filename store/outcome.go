@@ -105,7 +105,7 @@ type Outcome struct {
 	// Held is for how long it waited at most, at leaders, for others that may have been sent before
 	// it (Config.ByArrival).
 	Held   time.Duration
-	Course *Course  // of a transaction that has read a snapshot: how it came to its end; nil: that is not told
+	Course *Course  // of a transaction that has read a snapshot: how it came to its end; nil: nobody asked, or knows
 	Sites  []string // of what is not decided: those whose votes are missing
 	Detail string   // of a rejected one: what is wrong with it; of an unknown one: what those sites say, if anything
 }

@@ -45,6 +45,9 @@ type (
 		// Serializable says that the transaction need not be in the order of real time if it only
 		// reads: for protocols whose reads depend on clocks for that (Protocol.Clocked).
 		Serializable bool
+		// Explain says that the client wants to know how the transaction came to its end: Decided has its
+		// Course, if the protocol's coordinators know that.
+		Explain bool
 	}
 
 	// SpeculateRequest is a CommitRequest whose client goes on when its transaction is committed
@@ -185,7 +188,7 @@ type (
 		// Current are, of an aborted transaction, keys that it has read and that hold something else, as
 		// far as is known.
 		Current []Current
-		// Course is as in Outcome.
+		// Course is as in Outcome: for those who have asked for it (CommitRequest.Explain).
 		Course *Course
 	}
 )

@@ -82,7 +82,7 @@ func RequestKinds() []wirefmt.Kind[Message] {
 	return []wirefmt.Kind[Message]{
 		wirefmt.NewKind[Message](1, readRequestFields),
 		wirefmt.NewEarlierKind[Message](2, func(m ReadReply) bool { return !m.Led }, readReplyFields),
-		wirefmt.NewEarlierKind[Message](3, func(m CommitRequest) bool { return !m.Serializable },
+		wirefmt.NewEarlierKind[Message](3, func(m CommitRequest) bool { return !m.Serializable && !m.Explain },
 			earlierCommitRequestFields),
 		wirefmt.NewKind[Message](4, siteVoteFields),
 		wirefmt.NewEarlierKind[Message](5, func(m Decided) bool {
@@ -95,7 +95,8 @@ func RequestKinds() []wirefmt.Kind[Message] {
 		wirefmt.NewEarlierKind[Message](8, func(m DeclareReply) bool { return m.At == 0 && m.Age == 0 && m.Step == 0 },
 			earlierDeclareReplyFields),
 		wirefmt.NewKind[Message](9, abandonRequestFields),
-		wirefmt.NewKind[Message](10, commitRequestFields),
+		wirefmt.NewEarlierKind[Message](10, func(m CommitRequest) bool { return !m.Explain }, commitRequestFields),
+		wirefmt.NewKind[Message](250, explainedRequestFields),
 		wirefmt.NewEarlierKind[Message](11, func(m DeclareRequest) bool {
 			return !m.dated() && m.Step == 0 && m.Priority.IsZero()
 		},
@@ -138,18 +139,28 @@ func RequestKinds() []wirefmt.Kind[Message] {
 // the codec of a protocol that has them.
 func SpeculationKinds() []wirefmt.Kind[Message] {
 	return []wirefmt.Kind[Message]{
-		wirefmt.NewKind[Message](247, func(c *wirefmt.Coder, m *SpeculateRequest) {
-			commitRequestFields(c, &m.CommitRequest)
-			wirefmt.Bool(c, &m.Held)
-			wirefmt.List(c, &m.After, 2, VersionFields)
-			wirefmt.Bool(c, &m.Told)
-			wirefmt.Bool(c, &m.Waits)
+		wirefmt.NewEarlierKind[Message](247, func(m SpeculateRequest) bool { return !m.Explain },
+			func(c *wirefmt.Coder, m *SpeculateRequest) {
+				commitRequestFields(c, &m.CommitRequest)
+				speculateFields(c, m)
+			}),
+		wirefmt.NewKind[Message](251, func(c *wirefmt.Coder, m *SpeculateRequest) {
+			explainedRequestFields(c, &m.CommitRequest)
+			speculateFields(c, m)
 		}),
 		wirefmt.NewKind[Message](248, func(c *wirefmt.Coder, m *Speculated) {
 			VersionFields(c, &m.ID)
 			wirefmt.Uint(c, &m.At)
 		}),
 	}
+}
+
+// speculateFields are those of a SpeculateRequest beside its CommitRequest's.
+func speculateFields(c *wirefmt.Coder, m *SpeculateRequest) {
+	wirefmt.Bool(c, &m.Held)
+	wirefmt.List(c, &m.After, 2, VersionFields)
+	wirefmt.Bool(c, &m.Told)
+	wirefmt.Bool(c, &m.Waits)
 }
 
 func currentDecidedFields(c *wirefmt.Coder, m *Decided) {
@@ -187,6 +198,11 @@ func readReplyFields(c *wirefmt.Coder, m *ReadReply) {
 	wirefmt.Bool(c, &m.Pending)
 	wirefmt.Uint(c, &m.Hint)
 	wirefmt.Bool(c, &m.Queued)
+}
+
+func explainedRequestFields(c *wirefmt.Coder, m *CommitRequest) {
+	commitRequestFields(c, m)
+	wirefmt.Bool(c, &m.Explain)
 }
 
 func commitRequestFields(c *wirefmt.Coder, m *CommitRequest) {

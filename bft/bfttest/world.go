@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/bft"
-	"github.com/foresay/foresay/history"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/quorum"
 	"github.com/foresay/foresay/sim"
@@ -20,6 +19,7 @@ import (
 // Scenario is one simulated life of a group. Its zero fields have defaults; Protocol is required.
 type Scenario struct {
 	Protocol bft.Protocol
+	Workload func() Workload // nil: Registers
 	Seed     uint64
 	Faults   sim.Faults
 	Replicas int // 0 is 4
@@ -67,12 +67,11 @@ type World struct {
 	dir     bft.Directory
 	honest  []protocol.ID
 	clients []*client
-	ops     history.KVRecorder
+	load    Workload
 	decided map[bft.Seq]bft.Digest
 	report  Report
 	stopped bool
 	failed  error
-	counter int
 }
 
 const (
@@ -86,6 +85,9 @@ func Play(sc Scenario) (Report, error) {
 	sc.Replicas, sc.Clients = cmp.Or(sc.Replicas, 4), cmp.Or(sc.Clients, 3)
 	sc.For, sc.Settle = cmp.Or(sc.For, 5*time.Second), cmp.Or(sc.Settle, 20*time.Second)
 	w := &World{sc: sc, rand: rand.New(rand.NewPCG(sc.Seed, 0xbf7)), decided: map[bft.Seq]bft.Digest{}}
+	if w.load = Registers(); sc.Workload != nil {
+		w.load = sc.Workload()
+	}
 	if err := w.build(); err != nil {
 		return w.report, err
 	}
@@ -123,7 +125,7 @@ func (w *World) build() error {
 	}
 	w.Sim = s
 	for i, m := range w.dir.Members {
-		cfg := bft.ReplicaConfig{ID: m.ID, Directory: &w.dir, Scheme: scheme, Signer: signer(m.ID), Service: registers{},
+		cfg := bft.ReplicaConfig{ID: m.ID, Directory: &w.dir, Scheme: scheme, Signer: signer(m.ID), Service: w.load.Service(),
 			RoundTrip: roundTrip, CheckpointEvery: 8}
 		if _, err := sc.Protocol.NewReplica(cfg); err != nil {
 			return err
@@ -318,5 +320,5 @@ func (w *World) judge() error {
 			return err
 		}
 	}
-	return history.CheckKV(&w.ops, 20*time.Second)
+	return w.load.Judge()
 }

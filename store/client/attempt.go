@@ -146,7 +146,7 @@ func (t *txn) begin(ctx context.Context) *attempt {
 	if a.mode == Predicated && LevelOf(t.client.cfg.Backend) == Snapshot {
 		a.mode = Spec // what it reads is right
 	}
-	b := Beginning{Priority: a.priority, Mode: a.mode, Level: t.options.level}
+	b := Beginning{Priority: a.priority, Mode: a.mode, Level: t.options.level, Explain: t.tracer != nil}
 	if _, ok := b.Level.MaxAge(); ok && (t.attempts > 1 || a.inTask) {
 		// It writes, or could not be told as of one time. A task may have read long ago.
 		b.Level = Strict

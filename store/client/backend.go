@@ -29,6 +29,8 @@ type Beginning struct {
 	// Reads and Writes are keys that it is going to read and to write, as far as is known, each in
 	// ascending order and none twice. What is wrong with them costs time only: see Keys.
 	Reads, Writes []store.Key
+	// Explain says that it is traced: sites are to say how it came to its end, where they know that.
+	Explain bool
 }
 
 // An Attempt is one try of a transaction at the sites: it reads, and commits or ends. However often

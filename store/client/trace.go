@@ -51,7 +51,8 @@ type ReadTrace struct {
 type traceKey struct{}
 
 // WithTrace has f called with a Trace when an attempt of a transaction under the context ends. f
-// must not wait long.
+// must not wait long. Sites are asked to explain the outcome, where their protocol can
+// (store.Outcome.Course).
 func WithTrace(ctx context.Context, f func(*Trace)) context.Context {
 	return context.WithValue(ctx, traceKey{}, f)
 }

@@ -275,7 +275,7 @@ func (a *attempt) commit(ctx context.Context, s client.Submission, how *client.S
 		}
 	}
 	m := store.Submit{Priority: a.b.Priority, Reads: s.Reads, Writes: s.Writes, Hold: s.Hold,
-		Serializable: a.b.Level == client.Serializable, Begun: a.begunAs()}
+		Serializable: a.b.Level == client.Serializable, Begun: a.begunAs(), Explain: a.b.Explain}
 	if how != nil {
 		m.Speculate, m.Held, m.Waits, m.After = true, how.Held, how.Waits, how.After
 	}

@@ -50,7 +50,7 @@ func commitToWire(m store.Message, epoch uint64) *pb.CommitRequest {
 func askToWire(out *pb.CommitRequest, m store.Message, epoch uint64) {
 	of, _ := commitOf(m)
 	out.Recover, out.Firm, out.Hold, out.Epoch = of.Recover, of.Firm, of.Hold, epoch
-	out.Serializable = of.Serializable
+	out.Serializable, out.Explain = of.Serializable, of.Explain
 	if m, ok := m.(store.SpeculateRequest); ok {
 		out.Speculate, out.Held, out.Told, out.Waits = true, m.Held, m.Told, m.Waits
 		for _, id := range m.After {
@@ -107,8 +107,8 @@ func gateRead(r *pb.ReadRequest) func(ref uint64) store.Message {
 func gateCommit(r *pb.CommitRequest) func(ref uint64) store.Message {
 	return func(ref uint64) store.Message {
 		m := gate.Commit{Ref: ref, Txn: txnFromWire(r), Recover: r.GetRecover(), Firm: r.GetFirm(), Hold: r.GetHold(),
-			Serializable: r.GetSerializable(), Speculate: r.GetSpeculate(), Held: r.GetHeld(), Told: r.GetTold(),
-			Waits: r.GetWaits()}
+			Serializable: r.GetSerializable(), Explain: r.GetExplain(), Speculate: r.GetSpeculate(), Held: r.GetHeld(),
+			Told: r.GetTold(), Waits: r.GetWaits()}
 		for _, id := range r.GetAfter() {
 			m.After = append(m.After, versionFromWire(id))
 		}

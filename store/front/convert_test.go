@@ -38,7 +38,7 @@ func TestReasons(t *testing.T) {
 }
 
 func TestCommitTravels(t *testing.T) {
-	want := store.CommitRequest{Recover: true, Firm: true, Hold: true, Serializable: true, Txn: store.Txn{
+	want := store.CommitRequest{Recover: true, Firm: true, Hold: true, Serializable: true, Explain: true, Txn: store.Txn{
 		ID: store.TxnID{Time: 7, Client: 1 << 63}, Priority: store.Priority{Began: 5, Client: 3},
 		Reads:  []store.Read{{Key: "a", Version: store.Version{Time: 1, Client: 2}}, {Key: "b\xff"}},
 		Writes: []store.Write{{Key: "b\xff", Delete: true}, {Key: "c", Bytes: []byte("v")}},
@@ -58,7 +58,8 @@ func TestCommitTravels(t *testing.T) {
 		}
 		m := arrived.GetCalls()[0].GetCommit()
 		got := gateCommit(m)(7).(gate.Commit)
-		arrives := gate.Commit{Ref: 7, Txn: want.Txn, Recover: true, Firm: true, Hold: true, Serializable: true}
+		arrives := gate.Commit{Ref: 7, Txn: want.Txn, Recover: true, Firm: true, Hold: true, Serializable: true,
+			Explain: true}
 		if diff := cmp.Diff(arrives, got); diff != "" || m.GetEpoch() != 1 {
 			t.Errorf("%s: the request changed on its way, epoch %d:\n%s", name, m.GetEpoch(), diff)
 		}

@@ -21,8 +21,8 @@ func TestDeclare(t *testing.T) {
 	}
 	b.give(protocol.App, Declare{2, m})
 	txn := store.Txn{ID: id, Writes: []store.Write{{Key: "a"}}}
-	want := store.Message(store.CommitRequest{Txn: txn, Serializable: true})
-	sent = b.give(protocol.App, Commit{Ref: 3, Txn: txn, Serializable: true})
+	want := store.Message(store.CommitRequest{Txn: txn, Serializable: true, Explain: true})
+	sent = b.give(protocol.App, Commit{Ref: 3, Txn: txn, Serializable: true, Explain: true})
 	if len(sent) != 1 || !cmp.Equal(sent[0].Msg, want) {
 		t.Errorf("a commit tells the site %v, want %v", sent, want)
 	}

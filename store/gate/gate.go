@@ -33,8 +33,8 @@ type (
 		Recover bool
 		Firm    bool // as in CommitRequest
 		Hold    bool // likewise
-		// Serializable is, too.
-		Serializable bool
+		// Serializable and Explain are, too.
+		Serializable, Explain bool
 		// Speculate has the site say when the transaction is committed locally. Held, After and Told are
 		// as in SpeculateRequest.
 		Speculate, Held, Told, Waits bool
@@ -310,7 +310,8 @@ func (g *Gate) onCommit(env *protocol.Env[store.Message], m Commit) {
 		env.After(g.cfg.RoundTrip, voteTimer{m.Ref})
 	}
 	to := g.cfg.Layout.Coordinator(g.site, m.Txn.ID)
-	ask := store.CommitRequest{Txn: m.Txn, Recover: m.Recover, Firm: m.Firm, Hold: m.Hold, Serializable: m.Serializable}
+	ask := store.CommitRequest{Txn: m.Txn, Recover: m.Recover, Firm: m.Firm, Hold: m.Hold,
+		Serializable: m.Serializable, Explain: m.Explain}
 	if m.Speculate {
 		env.Send(to, store.SpeculateRequest{CommitRequest: ask, Held: m.Held, After: m.After, Told: m.Told,
 			Waits: m.Waits})

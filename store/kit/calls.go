@@ -59,8 +59,8 @@ type Submit struct {
 	Tries int // how often the protocol has asked: it counts
 	Site  int // whose coordinator it has asked, if it is one that asks one
 	Begun time.Duration
-	// Serializable is as in the Submit.
-	Serializable bool
+	// Serializable and Explain are as in the Submit.
+	Serializable, Explain bool
 	// Ask makes what the coordinator is asked of a CommitRequest; nil: it is asked that.
 	Ask func(store.CommitRequest) store.Message
 	// Ends reports whether the transaction may end like that; nil: it may. If not, the protocol
@@ -73,7 +73,7 @@ func (s *Submit) submit() *Submit { return s }
 
 // Request returns what the coordinator is asked.
 func (s *Submit) Request() store.Message {
-	m := store.CommitRequest{Txn: s.Txn, Recover: s.Tries > 1, Serializable: s.Serializable}
+	m := store.CommitRequest{Txn: s.Txn, Recover: s.Tries > 1, Serializable: s.Serializable, Explain: s.Explain}
 	if s.Ask != nil {
 		return s.Ask(m)
 	}
@@ -274,7 +274,7 @@ func (c *Calls[G, S]) AddSubmitAs(env *protocol.Env[store.Message], m store.Subm
 	if !c.add(env, m.Ref, t, own, store.Rejected) {
 		return false
 	}
-	own.submit().Serializable = m.Serializable
+	own.submit().Serializable, own.submit().Explain = m.Serializable, m.Explain
 	return true
 }
 

@@ -172,8 +172,8 @@ func (c *GroupCalls) Broken(env *protocol.Env[store.Message], from protocol.ID) 
 
 // Elsewhere asks whom a server takes for the leader, 0 for nobody, unless that one is silent, or
 // has just been: until another one leads, followers name one that is gone.
-func (c *GroupCalls) Elsewhere(env *protocol.Env[store.Message], from protocol.ID, ref uint64, leader protocol.ID) {
-	k := c.calls[ref]
+func (c *GroupCalls) Elsewhere(env *protocol.Env[store.Message], from protocol.ID, m Elsewhere) {
+	k, ref, leader := c.calls[m.Ref], m.Ref, m.Leader
 	if k == nil || k.to != from {
 		return
 	}

@@ -47,17 +47,17 @@ func TestGroupCalls(t *testing.T) {
 		want protocol.ID // who is asked; 0: nobody, yet
 	}{
 		{"it names the leader", func(c *GroupCalls, env *protocol.Env[store.Message], ref uint64) {
-			c.Elsewhere(env, a, ref, b)
+			c.Elsewhere(env, a, Elsewhere{ref, b})
 		}, b},
 		{"it knows no leader", func(c *GroupCalls, env *protocol.Env[store.Message], ref uint64) {
-			c.Elsewhere(env, a, ref, 0)
+			c.Elsewhere(env, a, Elsewhere{ref, 0})
 		}, 0},
 		{"it names a node that is no server", func(c *GroupCalls, env *protocol.Env[store.Message], ref uint64) {
-			c.Elsewhere(env, a, ref, 999)
+			c.Elsewhere(env, a, Elsewhere{ref, 999})
 		}, 0},
 		{"another server than the one that was asked names a leader",
 			func(c *GroupCalls, env *protocol.Env[store.Message], ref uint64) {
-				c.Elsewhere(env, other, ref, b)
+				c.Elsewhere(env, other, Elsewhere{ref, b})
 			}, 0},
 		{"it is silent", func(c *GroupCalls, env *protocol.Env[store.Message], ref uint64) {
 			c.Expire(env, GroupCallTimer{ref})
@@ -66,13 +66,13 @@ func TestGroupCalls(t *testing.T) {
 			func(c *GroupCalls, env *protocol.Env[store.Message], ref uint64) {
 				c.Expire(env, GroupCallTimer{ref})
 				env.Begin(time.Minute)
-				c.Elsewhere(env, b, ref, a)
+				c.Elsewhere(env, b, Elsewhere{ref, a})
 			}, 0},
 		{"both others name the one that was silent: they may not have missed it yet",
 			func(c *GroupCalls, env *protocol.Env[store.Message], ref uint64) {
 				c.Expire(env, GroupCallTimer{ref})
 				for _, id := range []protocol.ID{b, other} {
-					c.Elsewhere(env, id, ref, a)
+					c.Elsewhere(env, id, Elsewhere{ref, a})
 					env.Begin(time.Minute)
 					c.Expire(env, GroupCallTimer{ref})
 				}
@@ -81,7 +81,7 @@ func TestGroupCalls(t *testing.T) {
 			func(c *GroupCalls, env *protocol.Env[store.Message], ref uint64) {
 				c.Expire(env, GroupCallTimer{ref})
 				for _, id := range []protocol.ID{b, other, b, other} {
-					c.Elsewhere(env, id, ref, a)
+					c.Elsewhere(env, id, Elsewhere{ref, a})
 					env.Begin(time.Minute)
 					c.Expire(env, GroupCallTimer{ref})
 				}
@@ -90,7 +90,7 @@ func TestGroupCalls(t *testing.T) {
 			func(c *GroupCalls, env *protocol.Env[store.Message], ref uint64) {
 				c.Expire(env, GroupCallTimer{ref})
 				for i := 0; i < 9 && c.calls[ref].to != a; i++ {
-					c.Elsewhere(env, c.calls[ref].to, ref, 0)
+					c.Elsewhere(env, c.calls[ref].to, Elsewhere{ref, 0})
 					env.Begin(time.Minute)
 					c.Expire(env, GroupCallTimer{ref})
 				}
@@ -99,12 +99,12 @@ func TestGroupCalls(t *testing.T) {
 			func(c *GroupCalls, env *protocol.Env[store.Message], ref uint64) {
 				c.Expire(env, GroupCallTimer{ref})
 				for _, id := range []protocol.ID{b, other, b, other} {
-					c.Elsewhere(env, id, ref, a)
+					c.Elsewhere(env, id, Elsewhere{ref, a})
 					c.Expire(env, GroupCallTimer{ref})
 				}
-				c.Elsewhere(env, a, ref, b)
+				c.Elsewhere(env, a, Elsewhere{ref, b})
 				env.Begin(time.Minute)
-				c.Elsewhere(env, b, ref, a)
+				c.Elsewhere(env, b, Elsewhere{ref, a})
 			}, a},
 		{"the connection to it breaks when the one before was left out often enough",
 			func(c *GroupCalls, env *protocol.Env[store.Message], ref uint64) {
@@ -113,12 +113,12 @@ func TestGroupCalls(t *testing.T) {
 					if c.calls[ref].to == a {
 						break
 					}
-					c.Elsewhere(env, c.calls[ref].to, ref, 0)
+					c.Elsewhere(env, c.calls[ref].to, Elsewhere{ref, 0})
 					c.Expire(env, GroupCallTimer{ref})
 				}
 				c.Broken(env, a)
 				for range 2 {
-					c.Elsewhere(env, c.calls[ref].to, ref, 0)
+					c.Elsewhere(env, c.calls[ref].to, Elsewhere{ref, 0})
 					env.Begin(time.Minute)
 					c.Expire(env, GroupCallTimer{ref})
 				}
@@ -127,7 +127,7 @@ func TestGroupCalls(t *testing.T) {
 			func(c *GroupCalls, env *protocol.Env[store.Message], ref uint64) {
 				c.Expire(env, GroupCallTimer{ref})
 				for range 2 {
-					c.Elsewhere(env, c.calls[ref].to, ref, 0)
+					c.Elsewhere(env, c.calls[ref].to, Elsewhere{ref, 0})
 					env.Begin(time.Minute)
 					c.Expire(env, GroupCallTimer{ref})
 				}
@@ -156,7 +156,7 @@ func TestGroupCallsGoOn(t *testing.T) {
 	c, env, ref := begin(1)
 	for range 100 { // two servers name each other
 		env.Begin(time.Minute)
-		c.Elsewhere(env, c.calls[ref].to, ref, a+b-c.calls[ref].to)
+		c.Elsewhere(env, c.calls[ref].to, Elsewhere{ref, a + b - c.calls[ref].to})
 	}
 	if _, _, ok := lastAsked(env); ok {
 		t.Error("a call follows what servers say of each other for ever")

@@ -108,8 +108,7 @@ func (c *client) stays(env *protocol.Env[store.Message], t kit.SubmitTimer) bool
 	s.probed, s.there = false, false
 	s.stays++
 	// It may have forgotten the transaction with a crash, and begins with it anew then.
-	env.Send(c.cfg.Layout.Coordinator(s.Site, s.Txn.ID), store.CommitRequest{Txn: s.Txn, Recover: s.Tries > 1,
-		Serializable: s.Serializable})
+	env.Send(c.cfg.Layout.Coordinator(s.Site, s.Txn.ID), s.Request())
 	env.After(c.Patience(), t)
 	return true
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/kit"
@@ -15,7 +14,6 @@ import (
 // servers then ask another incarnation, or another coordinator, to finish what is open.
 type coordinator struct {
 	cfg     store.Config
-	format  *wirefmt.Format[store.Message] // of commands
 	entries map[store.TxnID]*entry
 	calls   kit.GroupCalls // of commands and checks
 }
@@ -38,22 +36,16 @@ func newCoordinator(cfg store.Config) (*coordinator, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &coordinator{cfg: cfg, format: commandFormat(), entries: map[store.TxnID]*entry{}}
-	c.calls = kit.NewGroupCalls(cfg, p.Site, c.message)
+	c := &coordinator{cfg: cfg, entries: map[store.TxnID]*entry{}}
+	asking := kit.Asking(commandFormat())
+	c.calls = kit.NewGroupCalls(cfg, p.Site, func(ref uint64, k *kit.GroupCall) store.Message {
+		if m, ok := k.Command.(check); ok {
+			m.Ref = ref
+			return m
+		}
+		return asking(ref, k)
+	})
 	return c, nil
-}
-
-// message returns what asks for the command of a call, or for a check.
-func (c *coordinator) message(ref uint64, k *kit.GroupCall) store.Message {
-	if m, ok := k.Command.(check); ok {
-		m.Ref = ref
-		return m
-	}
-	b, err := c.format.Append(nil, k.Command)
-	if err != nil {
-		panic(fmt.Sprintf("layered: a command cannot be encoded: %v", err)) // it is of the format
-	}
-	return ask{k.Shard, ref, b}
 }
 
 // Start implements protocol.Node.
@@ -66,8 +58,8 @@ func (c *coordinator) Receive(env *protocol.Env[store.Message], from protocol.ID
 	switch m := msg.(type) {
 	case told:
 		c.onTold(env, from, m)
-	case elsewhere:
-		c.calls.Elsewhere(env, from, m.Ref, m.Leader)
+	case kit.Elsewhere:
+		c.calls.Elsewhere(env, from, m)
 	case store.CommitRequest:
 		c.onCommit(env, from, m)
 	case finish:

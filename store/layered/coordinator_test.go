@@ -30,10 +30,10 @@ func coordinating(t *testing.T, now time.Duration, txn store.Txn) (
 }
 
 // lastAsk returns what a coordinator has asked last.
-func lastAsk(t *testing.T, env *protocol.Env[store.Message]) (last ask) {
+func lastAsk(t *testing.T, env *protocol.Env[store.Message]) (last kit.Ask) {
 	t.Helper()
 	for _, e := range env.Out {
-		if m, ok := e.Msg.(ask); ok {
+		if m, ok := e.Msg.(kit.Ask); ok {
 			last = m
 		}
 	}
@@ -78,8 +78,8 @@ func TestNobodyIsOldForEver(t *testing.T) {
 		if tc.began == 0 {
 			txn.Priority = store.Priority{}
 		}
-		c, env, _ := coordinating(t, time.Hour, txn)
-		command, err := c.format.Decode(lastAsk(t, env).Command)
+		_, env, _ := coordinating(t, time.Hour, txn)
+		command, err := commandFormat().Decode(lastAsk(t, env).Command)
 		if m, ok := command.(prepare); err != nil || !ok || m.Txn.ID != txn.ID || m.Txn.Priority.Began != tc.want {
 			t.Errorf("transaction %d that began at %d is sent as %+v (%v), want it as of %d", tc.id, tc.began, command, err,
 				tc.want)

@@ -81,7 +81,7 @@ func TestEarlierDisk(t *testing.T) {
 		t.Errorf("the server says %q of the disk", said)
 	}
 	s.Receive(env, 0, store.StatusQuery{Ref: 1})
-	s.Receive(env, 99, ask{0, 1, []byte("x")})
+	s.Receive(env, 99, kit.Ask{Ref: 1, Command: []byte("x")})
 	s.Expire(env, sweepTimer{})
 	if err := s.Check(); err != nil {
 		t.Error(err)

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/foresay/foresay/internal/wirefmt"
-	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/kit"
 )
@@ -16,33 +15,19 @@ type (
 		Shard uint32
 	}
 
-	// ask has the group of a shard carry out a command. It goes to the server that is taken for the
-	// leader, and is repeated until it is answered.
-	ask struct {
-		Shard   uint32
-		Ref     uint64
-		Command []byte
-	}
-
 	// check asks the leader of a shard whether what a transaction has read there is still so. The
-	// transaction writes nothing, nor does the shard. It is repeated until it is answered, as an ask.
+	// transaction writes nothing, nor does the shard. It is repeated until it is answered, as a
+	// kit.Ask is.
 	check struct {
 		Shard uint32
 		Ref   uint64
 		Txn   store.Txn
 	}
 
-	// told answers an ask once the command is carried out, and a check.
+	// told answers a kit.Ask once the command is carried out, and a check.
 	told struct {
 		Ref    uint64
 		Result result
-	}
-
-	// elsewhere answers either if the server does not lead, and names the one that does, if it knows
-	// one; 0 asks to ask later.
-	elsewhere struct {
-		Ref    uint64
-		Leader protocol.ID
 	}
 
 	// finish asks a coordinator to find out what became of a transaction that a server knows, and
@@ -87,11 +72,7 @@ func codec() *wirefmt.Format[store.Message] {
 
 func askKinds() []wirefmt.Kind[store.Message] {
 	return []wirefmt.Kind[store.Message]{
-		wirefmt.NewKind[store.Message](18, func(c *wirefmt.Coder, m *ask) {
-			wirefmt.Uint32(c, &m.Shard)
-			wirefmt.Uint(c, &m.Ref)
-			wirefmt.Bytes(c, &m.Command)
-		}),
+		kit.AskKind(18),
 		wirefmt.NewKind[store.Message](21, func(c *wirefmt.Coder, m *check) {
 			wirefmt.Uint32(c, &m.Shard)
 			wirefmt.Uint(c, &m.Ref)
@@ -101,10 +82,7 @@ func askKinds() []wirefmt.Kind[store.Message] {
 			wirefmt.Uint(c, &m.Ref)
 			resultFields(c, &m.Result)
 		}),
-		wirefmt.NewKind[store.Message](20, func(c *wirefmt.Coder, m *elsewhere) {
-			wirefmt.Uint(c, &m.Ref)
-			wirefmt.Uint32(c, &m.Leader)
-		}),
+		kit.ElsewhereKind(20),
 	}
 }
 

@@ -24,8 +24,9 @@ func messages() []store.Message {
 		decide{ID: id, Shards: shards, Commit: true, Anchor: true,
 			Reason: store.Old}, done{ID: id},
 		check{Shard: 1, Ref: 1 << 42, Txn: store.Txn{ID: id, Reads: []store.Read{{Key: "k", Version: id}}}},
-		ask{Shard: 1, Ref: 1 << 42, Command: []byte("command")},
-		told{Ref: 1 << 42, Result: result{State: aborted, Reason: store.StaleRead}}, elsewhere{Ref: 1 << 42, Leader: 300},
+		storekit.Ask{Shard: 1, Ref: 1 << 42, Command: []byte("command")},
+		told{Ref: 1 << 42, Result: result{State: aborted, Reason: store.StaleRead}},
+		storekit.Elsewhere{Ref: 1 << 42, Leader: 300},
 	}
 }
 

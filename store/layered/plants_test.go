@@ -39,7 +39,7 @@ func boundPlants() []plant.Bug {
 		},
 		{
 			Name: "one that comes again is answered as often", Test: "TestOneWoundIsEnough",
-			Old: "return o.from == q.from }); i >= 0 {", New: "return o.from == q.from }); i >= 0 && !MUTANT {",
+			Old: "return o.From == q.From }); i >= 0 {", New: "return o.From == q.From }); i >= 0 && !MUTANT {",
 		},
 	}
 }
@@ -206,7 +206,8 @@ func plants() []plant.Bug {
 		},
 		{
 			Name: "who waits for too long goes on waiting", Test: "TestWaitEnds",
-			Old: "\ts.group.Propose(env, b)\n", New: "\tif !MUTANT {\n\t\ts.group.Propose(env, b)\n\t}\n",
+			Old: "\ts.group.Propose(env, kit.Encoded(s.shard.format, giveUp{t.id}))\n",
+			New: "\tif !MUTANT {\n\t\ts.group.Propose(env, kit.Encoded(s.shard.format, giveUp{t.id}))\n\t}\n",
 		},
 		{
 			Name: "who has waited is not told", Test: "TestWaitEnds",
@@ -272,7 +273,8 @@ func plants() []plant.Bug {
 		},
 		{
 			Name: "who waits is not told that the leader goes", Test: "TestWaitsWhereAnotherLeads",
-			Old: "\tfor _, q := range all {\n", New: "\tfor _, q := range all {\n\t\tif MUTANT {\n\t\t\tbreak\n\t\t}\n",
+			Old: "\ts.asked.Elsewhere(",
+			New: "\tif MUTANT {\n\t\tclear(s.asked)\n\t\tall = nil\n\t}\n\ts.asked.Elsewhere(",
 		},
 		{
 			Name: "nobody finishes what a coordinator has left", Test: "TestSeedsNotice/1",

@@ -12,6 +12,7 @@ import (
 	"github.com/foresay/foresay/sim/deploy"
 	"github.com/foresay/foresay/smr/raft"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/kit"
 )
 
 // aged returns the prepare of a transaction that began at a time, and was tried then or later. keys
@@ -217,7 +218,7 @@ func TestOneWoundIsEnough(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.Deliver(w.servers[0], ask{Ref: ref, Command: b})
+		w.Deliver(w.servers[0], kit.Ask{Ref: ref, Command: b})
 		w.pass(30 * time.Millisecond)
 	}
 	tell(1, aged(now, now, "k"))
@@ -253,16 +254,16 @@ func TestThoseThatWaitLeaveRoom(t *testing.T) {
 	s.cfg.MaxTxns = 2
 	for n := range uint64(4) {
 		m := aged(n+1, n+1, "k")
-		s.late[m.Txn.ID] = []question{{from: 9, ref: n}}
+		s.late[m.Txn.ID] = []kit.Question{{From: 9, Ref: n}}
 	}
 	b, err := s.shard.format.Append(nil, ends(aged(1, 1), true))
 	if err != nil {
 		t.Fatal(err)
 	}
 	env := protocol.NewEnv[store.Message](nil, 1, rand.New(rand.NewPCG(1, 1)))
-	s.Receive(env, 9, ask{uint32(s.place.Index), 5, b})
+	s.Receive(env, 9, kit.Ask{Shard: uint32(s.place.Index), Ref: 5, Command: b})
 	for _, e := range env.Out {
-		if m, ok := e.Msg.(elsewhere); ok {
+		if m, ok := e.Msg.(kit.Elsewhere); ok {
 			t.Errorf("it takes no decision: %+v", m)
 		}
 	}
@@ -366,7 +367,7 @@ func TestWaitEnds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.Deliver(leads.cfg.ID, ask{Ref: 1, Command: b})
+		w.Deliver(leads.cfg.ID, kit.Ask{Ref: 1, Command: b})
 		w.pass(2 * trip)
 		if len(leads.shard.open) != 1 {
 			t.Fatal("nothing is prepared")
@@ -386,7 +387,7 @@ func TestWaitEnds(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		w.Deliver(leads.cfg.ID, ask{Ref: 2, Command: b})
+		w.Deliver(leads.cfg.ID, kit.Ask{Ref: 2, Command: b})
 	})
 	if o, took := w.commit(0, nil, store.Write{Key: "y"}); o.Verdict != store.Committed || took != 4*trip {
 		t.Errorf("who waits is %v (%v) after %v, want committed after %v", o.Verdict, o.Reason, took, 4*trip)
@@ -403,7 +404,7 @@ func TestDoneOfOneThatWaits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.Deliver(leads.cfg.ID, ask{Ref: 1, Command: b})
+		w.Deliver(leads.cfg.ID, kit.Ask{Ref: 1, Command: b})
 		w.pass(40 * time.Millisecond)
 	}
 	if _, ok := leads.group.Leads(); !ok || len(leads.late) != 0 || len(leads.shard.queue) != 0 {
@@ -422,7 +423,7 @@ func TestWaitIsNoSilence(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.Deliver(leads.cfg.ID, ask{Ref: 1, Command: b})
+		w.Deliver(leads.cfg.ID, kit.Ask{Ref: 1, Command: b})
 		w.pass(2 * trip)
 	}
 	holds, waits := aged(10, 10, "y"), aged(20, 20, "y")
@@ -455,7 +456,7 @@ func TestWaitsWhereAnotherLeads(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		w.Deliver(to, ask{Ref: 1, Command: b})
+		w.Deliver(to, kit.Ask{Ref: 1, Command: b})
 	}
 	tell(w.servers[0], held)
 	w.pass(2 * trip)

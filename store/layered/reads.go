@@ -3,6 +3,7 @@ package layered
 import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/kit"
 )
 
 // inquiries are what a leader answers when a majority has confirmed that it still leads.
@@ -40,11 +41,12 @@ func (s *server) answer(env *protocol.Env[store.Message], from protocol.ID, m st
 // onCheck has a majority confirm that the server leads before it answers: no lock and no version
 // is missing then that there was when the check was sent.
 func (s *server) onCheck(env *protocol.Env[store.Message], from protocol.ID, m check) {
-	if int(m.Shard) != s.place.Index || s.leadsNot(env, from, m.Ref) {
+	q := kit.Question{From: from, Ref: m.Ref}
+	if int(m.Shard) != s.place.Index || s.leadsNot(env, q) {
 		return
 	}
 	if !s.inquire(env, inquiry{from, m}) {
-		env.Send(from, elsewhere{Ref: m.Ref})
+		q.Elsewhere(env, 0)
 	}
 }
 

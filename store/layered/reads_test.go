@@ -8,6 +8,7 @@ import (
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/sim/deploy"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/kit"
 	"github.com/foresay/foresay/store/storedeploy"
 	"github.com/foresay/foresay/wan"
 )
@@ -144,7 +145,7 @@ func TestReadOnlyAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.Deliver(leads.cfg.ID, ask{Ref: 1, Command: b})
+		w.Deliver(leads.cfg.ID, kit.Ask{Ref: 1, Command: b})
 	}
 	now := uint64(w.Clock(leads.cfg.ID))
 	first := aged(now, now, "k")

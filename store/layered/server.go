@@ -1,7 +1,6 @@
 package layered
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -24,8 +23,8 @@ type server struct {
 	place   store.Place
 	shard   *shard
 	group   *kit.Member
-	asked   map[raft.Position]question // commands that were proposed and are not answered
-	late    map[store.TxnID][]question // those among them whose transactions wait
+	asked   kit.Questions
+	late    map[store.TxnID][]kit.Question // those among them whose transactions wait
 	waiting inquiries
 	first   map[store.TxnID]time.Duration // when a transaction that is open was seen first
 }
@@ -41,12 +40,6 @@ const (
 	longestWait = waitFor + 2*sweepEvery
 )
 
-// question is a command that a coordinator has asked for.
-type question struct {
-	from protocol.ID
-	ref  uint64
-}
-
 // newServer returns a server, whose group keeps the given number of entries in its log; 0 is what
 // package smr says. The error names the field of the configuration that is wrong.
 func newServer(cfg store.Config, logEntries int) (*server, error) {
@@ -54,8 +47,8 @@ func newServer(cfg store.Config, logEntries int) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &server{cfg: cfg, place: p, shard: newShard(cfg.Applied), asked: map[raft.Position]question{},
-		late: map[store.TxnID][]question{}, waiting: inquiries{of: map[uint64]inquiry{}},
+	s := &server{cfg: cfg, place: p, shard: newShard(cfg.Applied), asked: kit.Questions{},
+		late: map[store.TxnID][]kit.Question{}, waiting: inquiries{of: map[uint64]inquiry{}},
 		first: map[store.TxnID]time.Duration{}}
 	s.group, err = kit.NewMember(cfg, p, kit.MemberConfig{
 		Machine: s.shard, Prefix: statePrefix, LogEntries: logEntries,
@@ -78,7 +71,7 @@ func (s *server) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 		if int(m.Shard) == s.place.Index {
 			s.group.Receive(env, from, m)
 		}
-	case ask:
+	case kit.Ask:
 		s.onAsk(env, from, m)
 	case store.ReadRequest:
 		s.onRead(env, from, m)
@@ -94,11 +87,12 @@ func (s *server) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 }
 
 // onAsk has the group carry out a command.
-func (s *server) onAsk(env *protocol.Env[store.Message], from protocol.ID, m ask) {
+func (s *server) onAsk(env *protocol.Env[store.Message], from protocol.ID, m kit.Ask) {
 	if int(m.Shard) != s.place.Index {
 		return
 	}
-	if s.leadsNot(env, from, m.Ref) {
+	q := kit.Question{From: from, Ref: m.Ref}
+	if s.leadsNot(env, q) {
 		return
 	}
 	var at raft.Position
@@ -107,18 +101,18 @@ func (s *server) onAsk(env *protocol.Env[store.Message], from protocol.ID, m ask
 		at, ok = s.group.Propose(env, m.Command)
 	}
 	if !ok {
-		env.Send(from, elsewhere{Ref: m.Ref})
+		q.Elsewhere(env, 0)
 		return
 	}
-	s.asked[at] = question{from, m.Ref}
+	s.asked[at] = q
 }
 
 // leadsNot reports whether the server does not lead, and says who does.
-func (s *server) leadsNot(env *protocol.Env[store.Message], from protocol.ID, ref uint64) bool {
+func (s *server) leadsNot(env *protocol.Env[store.Message], q kit.Question) bool {
 	if _, leads := s.group.Leads(); leads {
 		return false
 	}
-	env.Send(from, elsewhere{ref, s.group.Leader().ID})
+	q.Elsewhere(env, s.group.Leader().ID)
 	return true
 }
 
@@ -126,13 +120,12 @@ func (s *server) leadsNot(env *protocol.Env[store.Message], from protocol.ID, re
 func (s *server) committed(env *protocol.Env[store.Message], at raft.Position, command []byte) {
 	e := s.shard.results[0]
 	s.shard.results = s.shard.results[1:]
-	if q, ok := s.asked[at]; ok {
-		delete(s.asked, at)
-		env.Send(q.from, told{q.ref, e.result})
+	if q, ok := s.asked.Carried(at); ok {
+		env.Send(q.From, told{q.Ref, e.result})
 		m, _ := s.shard.format.Decode(command)
 		if m, ok := m.(prepare); ok && e.State == waiting {
 			late := s.late[m.Txn.ID]
-			if i := slices.IndexFunc(late, func(o question) bool { return o.from == q.from }); i >= 0 {
+			if i := slices.IndexFunc(late, func(o kit.Question) bool { return o.From == q.From }); i >= 0 {
 				late[i] = q // which has begun anew
 			} else {
 				s.late[m.Txn.ID] = append(late, q)
@@ -142,7 +135,7 @@ func (s *server) committed(env *protocol.Env[store.Message], at raft.Position, c
 	}
 	for _, w := range e.woken {
 		for _, q := range s.late[w.id] {
-			env.Send(q.from, told{q.ref, w.result})
+			env.Send(q.From, told{q.Ref, w.result})
 		}
 		delete(s.late, w.id)
 		delete(s.first, w.id) // how long it has waited is no sign that its coordinator is gone
@@ -162,26 +155,18 @@ func (s *server) wound(env *protocol.Env[store.Message], wounded map[store.TxnID
 	}
 }
 
-// follows sends those who have asked elsewhere: what was proposed may be carried out or not, and
-// who leads now answers nobody who has not asked it.
+// follows sends those who have asked elsewhere.
 func (s *server) follows(env *protocol.Env[store.Message]) {
-	var all []question
-	for _, q := range s.asked { //pure:ok they are sorted
-		all = append(all, q)
-	}
-	for _, late := range s.late { //pure:ok likewise
+	var all []kit.Question
+	for _, late := range s.late { //pure:ok they are sorted
 		all = append(all, late...)
 	}
 	for _, q := range s.waiting.of { //pure:ok likewise
 		if m, ok := q.msg.(check); ok { // a read has others to go by
-			all = append(all, question{q.from, m.Ref})
+			all = append(all, kit.Question{From: q.from, Ref: m.Ref})
 		}
 	}
-	slices.SortFunc(all, func(a, b question) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.ref, b.ref)) })
-	for _, q := range all {
-		env.Send(q.from, elsewhere{q.ref, s.group.Leader().ID})
-	}
-	clear(s.asked)
+	s.asked.Elsewhere(env, s.group.Leader().ID, all...)
 	clear(s.late)
 	clear(s.waiting.of)
 }
@@ -232,11 +217,7 @@ func (s *server) tend(env *protocol.Env[store.Message], wounded map[store.TxnID]
 		s.wound(env, wounded, t.id)
 		return
 	}
-	b, err := s.shard.format.Append(nil, giveUp{t.id})
-	if err != nil {
-		panic(fmt.Sprintf("layered: a command cannot be encoded: %v", err)) // it is of the format
-	}
-	s.group.Propose(env, b)
+	s.group.Propose(env, kit.Encoded(s.shard.format, giveUp{t.id}))
 }
 
 func (s *server) onStatus(env *protocol.Env[store.Message], m store.StatusQuery) {

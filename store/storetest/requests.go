@@ -23,6 +23,7 @@ func Requests(snapshots, speculation bool) []store.Message {
 		store.ReadReply{Ref: 1, Value: value, Pending: true, Hint: 9, Queued: true}, store.ReadReply{Ref: 1, Led: true},
 		store.CommitRequest{Txn: txn, Recover: true}, store.CommitRequest{Txn: txn, Firm: true},
 		store.CommitRequest{Txn: txn, Hold: true}, store.CommitRequest{Txn: txn, Serializable: true},
+		store.CommitRequest{Txn: txn, Explain: true},
 		store.SiteVote{ID: id, Shards: shards, Yes: true},
 		store.SiteVote{ID: id, Shards: shards, Reason: store.StaleWrite, Hint: 8},
 		store.Decided{ID: id, Verdict: store.Committed},
@@ -49,6 +50,7 @@ func Requests(snapshots, speculation bool) []store.Message {
 	}
 	if speculation {
 		out = append(out, store.SpeculateRequest{CommitRequest: store.CommitRequest{Txn: txn}, Held: true},
+			store.SpeculateRequest{CommitRequest: store.CommitRequest{Txn: txn, Explain: true}, Told: true},
 			store.SpeculateRequest{CommitRequest: store.CommitRequest{Txn: txn}, After: []store.TxnID{id}, Told: true},
 			store.Speculated{ID: id, At: 9})
 	}

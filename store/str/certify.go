@@ -7,6 +7,7 @@ import (
 	"github.com/foresay/foresay/clock"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/kit"
 )
 
 // wanted is a transaction that is to be certified.
@@ -157,10 +158,9 @@ func (s *server) mine(keys []store.Key) bool {
 }
 
 // tryPrepare has the group prepare a part, if it can be now.
-func (s *server) tryPrepare(env *protocol.Env[store.Message], from protocol.ID, ref uint64, p part) {
-	q := question{from, ref}
+func (s *server) tryPrepare(env *protocol.Env[store.Message], q kit.Question, p part) {
 	if r := s.state.known(s.group.State(env), p.ID); r.State != waiting {
-		env.Send(from, told{ref, r})
+		env.Send(q.From, told{q.Ref, r})
 		if h := s.held[p.ID]; h != nil {
 			s.say(env, h)
 		}
@@ -184,10 +184,10 @@ func (s *server) tryPrepare(env *protocol.Env[store.Message], from protocol.ID, 
 	switch {
 	case why != store.NoReason:
 		s.askGroup(env, q, decide{ID: p.ID, Reason: why})
-	case waits && s.waits.add(s.cfg.MaxWaiting, &waiter{from: from, ref: ref, msg: p, keys: keys}):
-		env.Send(from, told{ref, result{State: waiting}})
+	case waits && s.waits.add(s.cfg.MaxWaiting, &waiter{from: q.From, ref: q.Ref, msg: p, keys: keys}):
+		env.Send(q.From, told{q.Ref, result{State: waiting}})
 	case waits || !settled || s.fenced[p.ID] || s.proposed[p.ID]:
-		env.Send(from, elsewhere{Ref: ref})
+		q.Elsewhere(env, 0)
 	default:
 		p.Readers, p.Past = s.readers(members), max(s.pastAtEnd(env), s.noted)
 		for _, key := range keys {

@@ -20,7 +20,6 @@ type coordinator struct {
 	cfg    store.Config
 	place  store.Place
 	mode   variant
-	format *wirefmt.Format[store.Message] // of commands
 	places map[protocol.ID]store.Place
 	txns   map[store.TxnID]*txn
 	table  table
@@ -68,7 +67,7 @@ func newCoordinator(cfg store.Config, mode variant) (*coordinator, error) {
 	if err := validReaders(cfg); err != nil {
 		return nil, err
 	}
-	c := &coordinator{cfg: cfg, place: p, mode: mode, format: wirefmt.NewFormat("str", 1, commandKinds()...),
+	c := &coordinator{cfg: cfg, place: p, mode: mode,
 		txns: map[store.TxnID]*txn{}, table: newTable(), reads: map[uint64]*reading{},
 		away:    make([]time.Duration, len(cfg.Layout.Sites)),
 		unheard: make([]time.Duration, len(cfg.Layout.Sites)), silent: make([]bool, len(cfg.Layout.Sites)),
@@ -76,17 +75,8 @@ func newCoordinator(cfg store.Config, mode variant) (*coordinator, error) {
 		rescue: map[store.TxnID]*rescue{}, past: past{of: map[store.TxnID]store.Decided{}},
 		degree: mode.degree, tuning: newTuning(cfg.Layout, cfg.ID)}
 	c.places, _ = cfg.Layout.Places()
-	c.calls = kit.NewGroupCalls(cfg, p.Site, c.message)
+	c.calls = kit.NewGroupCalls(cfg, p.Site, kit.Asking(wirefmt.NewFormat("str", 1, commandKinds()...)))
 	return c, nil
-}
-
-// message is what is sent for a call of a group.
-func (c *coordinator) message(ref uint64, call *kit.GroupCall) store.Message {
-	b, err := c.format.Append(nil, call.Command)
-	if err != nil {
-		panic(fmt.Sprintf("str: a command cannot be encoded: %v", err)) // it is of the format
-	}
-	return ask{call.Shard, ref, b}
 }
 
 // Start implements protocol.Node.
@@ -212,8 +202,8 @@ func (c *coordinator) Receive(env *protocol.Env[store.Message], from protocol.ID
 		c.onSetting(env, from, m)
 	case told:
 		c.onTold(env, from, m)
-	case elsewhere:
-		c.calls.Elsewhere(env, from, m.Ref, m.Leader)
+	case kit.Elsewhere:
+		c.calls.Elsewhere(env, from, m)
 	case orphan:
 		c.onOrphan(env, from, m)
 	case suspect:

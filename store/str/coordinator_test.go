@@ -9,6 +9,7 @@ import (
 	"github.com/foresay/foresay/clock"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/kit"
 )
 
 // TestVouchedCommits has what is certified at the site be shown together with no later commit than
@@ -49,7 +50,7 @@ func TestFinishedMeanwhile(t *testing.T) {
 	c := newSoloCoordinator(t)
 	a := c.key(0, "a")
 	c.begins(5, a)
-	asked := only[ask](c.commits(5, 6, a))
+	asked := only[kit.Ask](c.commits(5, 6, a))
 	if len(asked) != 1 {
 		t.Fatalf("it is certified so: %+v", asked)
 	}
@@ -57,7 +58,7 @@ func TestFinishedMeanwhile(t *testing.T) {
 	asked = nil
 	for range finishedLooks {
 		c.Expire(c.env, txnTimer{txnID(5)})
-		asked = append(asked, only[ask](c.said())...)
+		asked = append(asked, only[kit.Ask](c.said())...)
 	}
 	if len(asked) != 1 {
 		t.Fatalf("the group is asked %+v", asked)
@@ -251,7 +252,7 @@ func TestSuspect(t *testing.T) {
 		c.said()
 		from := len(c.env.Out)
 		c.Receive(c.env, c.l.Sites[0].Shards[0], suspect{p})
-		finishes := len(only[ask](c.said())) > 0
+		finishes := len(only[kit.Ask](c.said())) > 0
 		if finishes != c.silent[1] || finishes && i < 3 {
 			t.Fatalf("after %d half round trips it finishes the transaction: %t, and the site is silent: %t", i, finishes,
 				c.silent[1])

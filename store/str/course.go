@@ -12,6 +12,7 @@ import (
 // course is what a coordinator remembers of how a transaction goes on, for those who ask why it
 // took so long.
 type course struct {
+	explain   bool          // the client wants to know
 	submitted time.Duration // when the commit was asked for
 	localAt   time.Duration
 	built     []store.Built
@@ -38,6 +39,14 @@ func (o *course) certifiedBy(server protocol.ID, now time.Duration) {
 		o.wordAt = map[protocol.ID]time.Duration{}
 	}
 	o.wordAt[server] = now
+}
+
+// asAsked is a decision for somebody who may not have asked how the transaction came to its end.
+func asAsked(d store.Decided, m store.CommitRequest) store.Decided {
+	if !m.Explain {
+		d.Course = nil
+	}
+	return d
 }
 
 // course tells how a transaction came to its end.

@@ -239,7 +239,9 @@ func (c *coordinator) adopt(env *protocol.Env[store.Message], t *txn, shard uint
 
 // tell tells a transaction's clients how it has ended.
 func (c *coordinator) tell(env *protocol.Env[store.Message], t *txn, d store.Decided) {
-	d.Course = c.course(t)
+	if t.explain || !t.commits { // else it may still be asked for
+		d.Course = c.course(t)
+	}
 	t.decided = &d
 	c.tuning.counts(env.Now, t, d.Verdict == store.Committed)
 	for _, id := range t.clients {

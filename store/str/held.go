@@ -11,6 +11,7 @@ import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr/raft"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/kit"
 )
 
 // stage is how far a transaction is at a member.
@@ -446,12 +447,9 @@ func (s *server) fence(env *protocol.Env[store.Message], id store.TxnID) {
 		}
 		return
 	}
-	b, err := s.state.format.Append(nil, fence{id})
-	if err != nil {
-		panic(fmt.Sprintf("str: a command cannot be encoded: %v", err)) // it is of the format
-	}
 	if leader := s.group.Leader().ID; leader != 0 && leader != s.cfg.ID {
-		env.Send(leader, ask{Shard: s.self, Command: b}) // what it answers is in the log, too
+		command := kit.Encoded(s.state.format, fence{id})
+		env.Send(leader, kit.Ask{Shard: s.self, Command: command}) // what it answers is in the log, too
 	}
 }
 

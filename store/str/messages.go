@@ -75,21 +75,10 @@ type (
 		ID    store.TxnID
 	}
 
-	// ask has the group of a shard carry out a command. It goes to the server that is taken for the
-	// leader, and is repeated until it is answered: by told once the command is carried out, or by
-	// elsewhere if the server does not lead. Leader 0 means that nobody is known to: ask later.
-	ask struct {
-		Shard   uint32
-		Ref     uint64
-		Command []byte
-	}
+	// told answers a kit.Ask once the command is carried out.
 	told struct {
 		Ref    uint64
 		Result result
-	}
-	elsewhere struct {
-		Ref    uint64
-		Leader protocol.ID
 	}
 
 	// word tells a coordinator that a member has, in its log and on disk, an entry which prepares a
@@ -227,19 +216,12 @@ func groupKinds() []wirefmt.Kind[store.Message] {
 			wirefmt.Uint32(c, &m.Shard)
 			inner(c, &m.Grouped)
 		}),
-		wirefmt.NewKind[store.Message](23, func(c *wirefmt.Coder, m *ask) {
-			wirefmt.Uint32(c, &m.Shard)
-			wirefmt.Uint(c, &m.Ref)
-			wirefmt.Bytes(c, &m.Command)
-		}),
+		kit.AskKind(23),
 		wirefmt.NewKind[store.Message](24, func(c *wirefmt.Coder, m *told) {
 			wirefmt.Uint(c, &m.Ref)
 			resultFields(c, &m.Result)
 		}),
-		wirefmt.NewKind[store.Message](25, func(c *wirefmt.Coder, m *elsewhere) {
-			wirefmt.Uint(c, &m.Ref)
-			wirefmt.Uint32(c, &m.Leader)
-		}),
+		kit.ElsewhereKind(25),
 		wirefmt.NewKind[store.Message](26, func(c *wirefmt.Coder, m *word) {
 			wirefmt.Uint32(c, &m.Shard)
 			store.VersionFields(c, &m.ID)

@@ -325,6 +325,14 @@ func countPlants() []plant.Bug {
 			Old: "\tif _, known := o.wordAt[server]; known {\n", New: "\tif _, known := o.wordAt[server]; known && !MUTANT {\n",
 		},
 		{
+			Name: "each client is told how its transaction came to its end", Test: "TestCourse",
+			Old: "\tif t.explain || ", New: "\tif t.explain || MUTANT || ",
+		},
+		{
+			Name: "nobody can ask afterwards", Test: "TestCourseOfRefused",
+			Old: "!t.commits { // else", New: "!t.commits && !MUTANT { // else",
+		},
+		{
 			Name: "a cascade is a certification", Test: "TestChainsAreCounted",
 			Old: "\tcase t.causeGiven:\n", New: "\tcase t.causeGiven && !MUTANT:\n",
 		},

@@ -97,14 +97,24 @@ func (c *soloCoordinator) reads(at uint64, key store.Key) []store.Message {
 
 // commits has it write keys, and server 11 certify it.
 func (c *soloCoordinator) commits(at uint64, stamp clock.Stamp, keys ...store.Key) []store.Message {
+	return c.asks(at, stamp, store.CommitRequest{Txn: writesOf(at, keys...)})
+}
+
+// writesOf returns a transaction that writes keys.
+func writesOf(at uint64, keys ...store.Key) store.Txn {
 	slices.Sort(keys)
 	txn := store.Txn{ID: txnID(at)}
 	for _, k := range keys {
 		txn.Writes = append(txn.Writes, store.Write{Key: k, Bytes: fmt.Append(nil, at)})
 	}
-	c.Receive(c.env, protocol.ID(200+at), store.CommitRequest{Txn: txn})
+	return txn
+}
+
+// asks has its client ask for the commit, and server 11 certify it.
+func (c *soloCoordinator) asks(at uint64, stamp clock.Stamp, m store.CommitRequest) []store.Message {
+	c.Receive(c.env, protocol.ID(200+at), m)
 	if len(only[certify](c.said())) == 1 {
-		c.Receive(c.env, 11, certified{Shard: 0, ID: txn.ID, Stamp: stamp})
+		c.Receive(c.env, 11, certified{Shard: 0, ID: m.Txn.ID, Stamp: stamp})
 	}
 	return c.said()
 }

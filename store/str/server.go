@@ -1,7 +1,6 @@
 package str
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -40,7 +39,7 @@ type server struct {
 	// logged are those of held whose entry is in the log and was not applied, in its order.
 	logged []*held
 	waits  waits
-	asked  map[raft.Position]question // commands that were proposed and are not answered
+	asked  kit.Questions
 	// proposed are the transactions that this leader has proposed to end, and fenced those that it
 	// has proposed to refuse unless they are prepared.
 	proposed, fenced map[store.TxnID]bool
@@ -56,12 +55,6 @@ type server struct {
 	copies copies
 	opened map[store.TxnID]time.Duration
 	away   map[protocol.ID]time.Duration // how long members take to answer this one when it leads
-}
-
-// question is a command that a coordinator has asked for.
-type question struct {
-	from protocol.ID
-	ref  uint64
 }
 
 type (
@@ -105,7 +98,7 @@ func newServer(cfg store.Config, mode variant) (*server, error) {
 		return nil, err
 	}
 	s := &server{cfg: cfg, place: p, self: uint32(p.Index), mode: mode, held: map[store.TxnID]*held{},
-		byKey: map[store.Key][]*held{}, waits: newWaits(), asked: map[raft.Position]question{},
+		byKey: map[store.Key][]*held{}, waits: newWaits(), asked: kit.Questions{},
 		proposed: map[store.TxnID]bool{}, fenced: map[store.TxnID]bool{},
 		gaveWay: map[store.TxnID][]store.TxnID{}, dropped: map[protocol.ID]uint64{},
 		admitted: map[protocol.ID]uint64{}, opened: map[store.TxnID]time.Duration{},
@@ -173,7 +166,7 @@ func (s *server) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 		if m.Shard == s.self {
 			s.onRelease(env, from, m)
 		}
-	case ask:
+	case kit.Ask:
 		if m.Shard == s.self {
 			s.onAsk(env, from, m)
 		}
@@ -219,13 +212,14 @@ func (s *server) after(env *protocol.Env[store.Message]) {
 }
 
 // onAsk has the group carry out a command.
-func (s *server) onAsk(env *protocol.Env[store.Message], from protocol.ID, m ask) {
+func (s *server) onAsk(env *protocol.Env[store.Message], from protocol.ID, m kit.Ask) {
+	q := kit.Question{From: from, Ref: m.Ref}
 	if !s.group.Current() {
 		leader := s.group.Leader().ID
 		if leader == s.cfg.ID {
 			leader = 0 // it does not know yet what others have done
 		}
-		env.Send(from, elsewhere{m.Ref, leader})
+		q.Elsewhere(env, leader)
 		return
 	}
 	command, err := s.state.format.Decode(m.Command)
@@ -233,17 +227,17 @@ func (s *server) onAsk(env *protocol.Env[store.Message], from protocol.ID, m ask
 		return
 	}
 	if p, ok := command.(prepare); ok {
-		s.tryPrepare(env, from, m.Ref, p.Part)
+		s.tryPrepare(env, q, p.Part)
 		return
 	}
-	s.askGroup(env, question{from, m.Ref}, command)
+	s.askGroup(env, q, command)
 }
 
 // askGroup proposes a command that somebody has asked for.
-func (s *server) askGroup(env *protocol.Env[store.Message], q question, command store.Message) {
+func (s *server) askGroup(env *protocol.Env[store.Message], q kit.Question, command store.Message) {
 	at, ok := s.propose(env, command)
 	if !ok {
-		env.Send(q.from, elsewhere{Ref: q.ref})
+		q.Elsewhere(env, 0)
 		return
 	}
 	s.asked[at] = q
@@ -251,14 +245,10 @@ func (s *server) askGroup(env *protocol.Env[store.Message], q question, command 
 
 // propose has the group agree on a command; ok is false if it cannot now.
 func (s *server) propose(env *protocol.Env[store.Message], command store.Message) (at raft.Position, ok bool) {
-	b, err := s.state.format.Append(nil, command)
-	if err != nil {
-		panic(fmt.Sprintf("str: a command cannot be encoded: %v", err)) // it is of the format
-	}
 	if len(s.asked) >= s.cfg.MaxTxns {
 		return at, false
 	}
-	if at, ok = s.group.Propose(env, b); !ok {
+	if at, ok = s.group.Propose(env, kit.Encoded(s.state.format, command)); !ok {
 		return at, false
 	}
 	switch m := command.(type) {
@@ -308,9 +298,8 @@ func (s *server) committed(env *protocol.Env[store.Message], at raft.Position, c
 		s.waits.touchAll()
 	}
 	s.applied(env, at)
-	if q, ok := s.asked[at]; ok {
-		delete(s.asked, at)
-		env.Send(q.from, told{q.ref, r})
+	if q, ok := s.asked.Carried(at); ok {
+		env.Send(q.From, told{q.Ref, r})
 	}
 }
 
@@ -365,19 +354,9 @@ func (s *server) current(env *protocol.Env[store.Message], _ uint64) {
 	s.copies.lead(env.Now)
 }
 
-// follows sends whoever has asked to the new leader. What was proposed may be carried out or not,
-// and the new leader answers only what it was asked.
+// follows sends whoever has asked to the new leader.
 func (s *server) follows(env *protocol.Env[store.Message]) {
-	var all []question
-	for _, q := range s.asked { //pure:ok they are sorted
-		all = append(all, q)
-	}
-	all = append(all, s.waits.dropPrepares()...)
-	slices.SortFunc(all, func(a, b question) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.ref, b.ref)) })
-	for _, q := range all {
-		env.Send(q.from, elsewhere{q.ref, s.group.Leader().ID})
-	}
-	clear(s.asked)
+	s.asked.Elsewhere(env, s.group.Leader().ID, s.waits.dropPrepares()...)
 	clear(s.proposed)
 	clear(s.fenced)
 	clear(s.admitted)

@@ -362,7 +362,7 @@ func (c *coordinator) onCommit(
 	t := c.txns[m.Txn.ID]
 	switch {
 	case t != nil && t.stage == over && t.decided != nil:
-		env.Send(from, *t.decided)
+		env.Send(from, asAsked(*t.decided, m))
 		return
 	case t != nil && t.commits:
 		t.heard = env.Now
@@ -376,7 +376,7 @@ func (c *coordinator) onCommit(
 		fallthrough
 	case t == nil: // each one begins by a declaration
 		if d := c.past.of[m.Txn.ID]; !d.ID.IsZero() {
-			env.Send(from, d)
+			env.Send(from, asAsked(d, m))
 		} else {
 			c.askWhatBecame(env, from, m.Txn)
 		}
@@ -384,7 +384,7 @@ func (c *coordinator) onCommit(
 	}
 	t.heard = env.Now
 	t.addClient(from)
-	t.commits, t.submitted = true, env.Now
+	t.commits, t.submitted, t.explain = true, env.Now, m.Explain
 	if !t.gave(m.Txn.Reads) || !c.speculates(env, t, s) {
 		c.abort(env, t, store.StaleRead)
 		return

@@ -7,6 +7,7 @@ import (
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/kit"
 )
 
 // waits are the requests that wait at a server for the outcome of transactions. A request is tried
@@ -161,12 +162,12 @@ func (w *waits) dropOld(since time.Duration) {
 }
 
 // dropPrepares forgets parts that wait, and returns who has asked.
-func (w *waits) dropPrepares() []question {
-	var out []question
+func (w *waits) dropPrepares() []kit.Question {
+	var out []kit.Question
 	for _, r := range w.sorted() {
 		if _, ok := r.msg.(part); ok {
 			w.remove(r)
-			out = append(out, question{r.from, r.ref})
+			out = append(out, kit.Question{From: r.from, Ref: r.ref})
 		}
 	}
 	return out
@@ -183,10 +184,10 @@ func (s *server) tryAgain(env *protocol.Env[store.Message]) {
 			case certify:
 				s.onCertify(env, r.from, m)
 			case part:
-				if s.group.Current() {
-					s.tryPrepare(env, r.from, r.ref, m)
+				if q := (kit.Question{From: r.from, Ref: r.ref}); s.group.Current() {
+					s.tryPrepare(env, q, m)
 				} else {
-					env.Send(r.from, elsewhere{r.ref, s.group.Leader().ID})
+					q.Elsewhere(env, s.group.Leader().ID)
 				}
 			}
 		}

@@ -638,7 +638,9 @@ type CommitRequest struct {
 	After []*Version `protobuf:"bytes,13,rep,name=after,proto3" json:"after,omitempty"`
 	// The client stands on nothing but after, and may yet give up: the transaction is
 	// not committed before a request without speculate, unless the coordinator is lost.
-	Waits         bool `protobuf:"varint,14,opt,name=waits,proto3" json:"waits,omitempty"`
+	Waits bool `protobuf:"varint,14,opt,name=waits,proto3" json:"waits,omitempty"`
+	// The client wants to know how the transaction came to its end: see Decision.course.
+	Explain       bool `protobuf:"varint,15,opt,name=explain,proto3" json:"explain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -767,6 +769,13 @@ func (x *CommitRequest) GetAfter() []*Version {
 func (x *CommitRequest) GetWaits() bool {
 	if x != nil {
 		return x.Waits
+	}
+	return false
+}
+
+func (x *CommitRequest) GetExplain() bool {
+	if x != nil {
+		return x.Explain
 	}
 	return false
 }
@@ -1859,7 +1868,8 @@ type Decision struct {
 	// Of an aborted transaction: keys that it has read and that hold something else, as
 	// far as is known.
 	Current []*Current `protobuf:"bytes,5,rep,name=current,proto3" json:"current,omitempty"`
-	// Of one that has read a snapshot: how it came to its end. Absent: that is not told.
+	// Of one that has read a snapshot: how it came to its end. Absent: nobody asked
+	// for it, or the site does not know.
 	Course        *Course `protobuf:"bytes,7,opt,name=course,proto3" json:"course,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3987,7 +3997,7 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\x05Write\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\fR\x03key\x12\x16\n" +
 	"\x06delete\x18\x02 \x01(\bR\x06delete\x12\x14\n" +
-	"\x05value\x18\x03 \x01(\fR\x05value\"\xda\x03\n" +
+	"\x05value\x18\x03 \x01(\fR\x05value\"\xf4\x03\n" +
 	"\rCommitRequest\x12)\n" +
 	"\x02id\x18\x01 \x01(\v2\x19.foresay.store.v1.VersionR\x02id\x126\n" +
 	"\bpriority\x18\x02 \x01(\v2\x1a.foresay.store.v1.PriorityR\bpriority\x12,\n" +
@@ -4003,7 +4013,8 @@ const file_foresay_store_v1_store_proto_rawDesc = "" +
 	"\x04held\x18\v \x01(\bR\x04held\x12\x12\n" +
 	"\x04told\x18\f \x01(\bR\x04told\x12/\n" +
 	"\x05after\x18\r \x03(\v2\x19.foresay.store.v1.VersionR\x05after\x12\x14\n" +
-	"\x05waits\x18\x0e \x01(\bR\x05waits\"\xb9\x01\n" +
+	"\x05waits\x18\x0e \x01(\bR\x05waits\x12\x18\n" +
+	"\aexplain\x18\x0f \x01(\bR\aexplain\"\xb9\x01\n" +
 	"\x0eCommitResponse\x12,\n" +
 	"\x04vote\x18\x01 \x01(\v2\x16.foresay.store.v1.VoteH\x00R\x04vote\x128\n" +
 	"\bdecision\x18\x02 \x01(\v2\x1a.foresay.store.v1.DecisionH\x00R\bdecision\x125\n" +
