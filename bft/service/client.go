@@ -164,6 +164,12 @@ func (c *Client) watchRefusals(ctx context.Context, stop context.CancelCauseFunc
 
 func (c *Client) peers() []transport.PeerStats { return c.host.Stats().Network.Peers }
 
+// Service returns the name of what the group replicates.
+func (c *Client) Service() string { return c.cfg.group.Service }
+
+// Reached reports whether any member has ever talked with this client.
+func (c *Client) Reached() bool { return transport.Reached(c.peers()) }
+
 // Refused returns why no member takes this client, if that is so, and another attempt would end in
 // the same way.
 func (c *Client) Refused() error { return transport.Refused(c.peers()) }

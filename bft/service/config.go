@@ -100,9 +100,6 @@ func (c *ClientConfig) check(file string) (err error) {
 	return c.group.hasKey(c.Key, c.key, fmt.Sprintf("client %d", c.ID), want)
 }
 
-// Service is the name of what the group replicates.
-func (c *ClientConfig) Service() string { return c.group.Service }
-
 // readIdentity reads a group's file and the private key of one of it.
 func readIdentity(groupFile, keyFile string) (*Group, ed25519.PrivateKey, error) {
 	switch {
