@@ -38,6 +38,10 @@ type Done struct {
 	Result Result
 }
 
+// Repairing goes from a replica to its application: its disk had something else than it should. It
+// fetches from the others what differs, and takes part again then.
+type Repairing struct{ Reason string }
+
 // Refused goes from a replica to its application: it cannot take part with the disk that it has, so
 // it is mute.
 type Refused struct{ Reason string }

@@ -34,6 +34,9 @@ type ClientConfig struct {
 	Scheme    *Scheme
 	Signer    *Signer
 	RoundTrip time.Duration // 0 is 100 ms
+	// Session is below what the node's session will be. A client whose disk does not outlive it says
+	// here what no earlier session of its key was above; 0 is right for one with a disk.
+	Session SessionID
 	// Ordered says that no client of the group makes optimised reads: all calls are ordered, and
 	// fewer replies confirm one.
 	Ordered bool
@@ -62,17 +65,20 @@ type Standing struct {
 	View                             View
 	Active                           bool // the view has begun here
 	Stable, Committed, Executed, Top Seq
+	High                             Seq // the water mark: nothing above it is proposed
 	// Transfers is how many states it has fetched since it started, and Refused how many parts that
 	// others gave it were wrong.
 	Transfers, Refused int
+	// Repairs is how many times it has found that its disk had something else than it should.
+	Repairs int
 }
 
 // Observed is a replica that can be looked at.
 type Observed interface {
 	protocol.Node[Message]
 	Standing() Standing
-	// State returns what is committed.
-	State() keyspace.Reader
+	// State returns what is committed, from what the replica has on its disk.
+	State(disk keyspace.Reader) keyspace.Reader
 	// Decided tells which batches are committed of those that are still kept.
 	Decided(func(Seq, Digest))
 }

@@ -101,6 +101,9 @@ const (
 	MaxCommandBytes = 2 << 20
 )
 
+// RequestBytes is how long a signed request is at least, as bytes.
+const RequestBytes = 5 + 1 + len(Key{}) + 1
+
 // Requests is the statement of clients.
 func Requests() *Statement[Request] { return NewStatement("request", requestFields) }
 

@@ -16,7 +16,8 @@ import (
 type Service interface {
 	// Apply executes a command at the time on which the replicas agreed. That never goes back.
 	Apply(space keyspace.Space, now time.Duration, command []byte) (value []byte)
-	// Read answers a query and changes nothing.
+	// Read answers a query and changes nothing. A query may be ordered as well, if its answers differ
+	// or its client has writes that are not confirmed: then Apply answers it.
 	Read(keys keyspace.Reader, query []byte) (value []byte)
 }
 

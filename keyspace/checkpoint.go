@@ -40,7 +40,7 @@ func (s *State) settle() {
 
 func (c checkpoint) digest() Digest {
 	if c.root.keys == 0 {
-		return emptySum()
+		return Empty()
 	}
 	return c.root.sum
 }

@@ -95,8 +95,8 @@ const (
 	tagNode   = 2
 )
 
-// emptySum returns the digest of a state without keys.
-func emptySum() Digest { return (&subtree{}).ref().sum }
+// Empty returns the digest of a state without keys.
+func Empty() Digest { return (&subtree{}).ref().sum }
 
 func (t *subtree) ref() ref {
 	keys := uint64(len(t.bucket))

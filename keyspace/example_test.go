@@ -35,3 +35,18 @@ func Example() {
 	// committed: Oslo
 	// 1 true
 }
+
+// A disk that a node has left can be looked at from outside.
+func ExampleCommittedOn() {
+	env := protocol.NewEnv[any](nil, 1, nil)
+	s, err := keyspace.Open(env, "s/")
+	if err != nil {
+		panic(err)
+	}
+	s.Push().Put([]byte("city"), []byte("Oslo"))
+	s.Merge()
+	s.Leave()
+	value, _ := keyspace.CommittedOn(env, "s/").Get([]byte("city"))
+	fmt.Printf("%s\n", value)
+	// Output: Oslo
+}

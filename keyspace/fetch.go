@@ -56,7 +56,7 @@ func (s *State) Fetch(number uint64, root Digest) *Fetch {
 	}
 	f := &Fetch{s: s, target: *s.fetching, asked: map[Want]task{}}
 	s.fetch = f
-	if s.root.sum == root || s.root.keys == 0 && root == emptySum() {
+	if s.root.sum == root || s.root.keys == 0 && root == Empty() {
 		f.finish()
 		return f
 	}

@@ -363,7 +363,7 @@ func TestHistoryDoesNotMatter(t *testing.T) {
 	for i := range 3 * maxBucket {
 		change(func(l *Layer) { l.Delete(fmt.Append(nil, i)) })
 	}
-	if m, _ := p.w.state.At(p.n.last); m.Digest() != emptySum() {
+	if m, _ := p.w.state.At(p.n.last); m.Digest() != Empty() {
 		t.Errorf("without keys the digest is %v", m.Digest())
 	}
 }

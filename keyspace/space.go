@@ -24,8 +24,8 @@ type Space interface {
 	Delete(key []byte)
 }
 
-// A Disk is the key space of a node, where a State lives: its *protocol.Env, which is one and the
-// same for an incarnation of the node. A scan of it need not see what is written meanwhile.
+// A Disk is the key space of a node in one of its calls, where a State lives: a *protocol.Env. A
+// scan of it need not see what is written meanwhile.
 type Disk = Space
 
 // Within returns the part of a space whose keys begin with a prefix, as a space of its own in which

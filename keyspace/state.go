@@ -10,9 +10,10 @@ import (
 )
 
 // State is a key space on a disk: what is committed, its checkpoints, and layers above it. It is
-// used by the node whose disk it is, in its calls. Make one with [Open].
+// used by the node whose disk it is, in its calls, between [State.Enter] and [State.Leave]. Make
+// one with [Open].
 type State struct {
-	disk   Disk
+	disk   Disk // of the present call of the node, nil between two
 	prefix string
 	above  overlay
 	root   ref // of the tree. Invariant: of what is committed, but for the keys in changed
@@ -43,9 +44,9 @@ const (
 	kindValue   = 'v' // for a key: its value
 )
 
-// Open returns the state that is on a disk below a prefix. A disk that has none is given an empty
-// one, whose first checkpoint has the number 0. It reads the keys that were changed since the
-// newest checkpoint.
+// Open returns the state that is on a disk below a prefix, in a call that has been entered. A disk
+// that has none is given an empty one, whose first checkpoint has the number 0. It reads the keys
+// that were changed since the newest checkpoint.
 func Open(disk Disk, prefix string) (*State, error) {
 	s := &State{disk: disk, prefix: prefix, changed: map[string]bool{}, kept: map[path]bool{}}
 	b, ok := disk.Get(s.key(kindMeta, nil))
@@ -78,6 +79,12 @@ func Open(disk Disk, prefix string) (*State, error) {
 	}
 	return s, nil
 }
+
+// Enter says that a call of the node begins, which has that disk.
+func (s *State) Enter(disk Disk) { s.disk = disk }
+
+// Leave says that the call ends. The state keeps nothing of its disk.
+func (s *State) Leave() { s.disk = nil }
 
 // meta is what a state says of itself on disk.
 type meta struct {
@@ -159,6 +166,17 @@ func (s *State) newest() checkpoint { return s.checkpoints[len(s.checkpoints)-1]
 
 // Committed returns the committed base, without the layers above it.
 func (s *State) Committed() Reader { return committed{s} }
+
+// CommittedOn returns the committed base of the state that is on a disk below a prefix. It is for
+// those who look at the disk of a node from outside, and changes nothing.
+func CommittedOn(disk Reader, prefix string) Reader {
+	return committed{&State{disk: lookedAt{disk}, prefix: prefix}}
+}
+
+type lookedAt struct{ Reader }
+
+func (lookedAt) Put(_, _ []byte) { panic("keyspace: a disk is written from outside") }
+func (lookedAt) Delete([]byte)   { panic("keyspace: a disk is written from outside") }
 
 type committed struct{ s *State }
 

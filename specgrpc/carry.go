@@ -183,12 +183,15 @@ func (c *ClientConn) plain(
 	a *attempts, opts []grpc.CallOption,
 ) error {
 	if c.half.room.ample(a != nil) {
-		defer c.half.room.done()
+		answered := false
+		defer func() { c.half.room.done(answered) }()
 		if a != nil {
 			a.unasked.Store(true)
 			defer a.asks()
 		}
-		return invoke(ctx, method, req, reply, cc, opts...)
+		err := invoke(ctx, method, req, reply, cc, opts...)
+		answered = err == nil
+		return err
 	}
 	since := c.half.room.want(ctx)
 	relieved := c.relieve()

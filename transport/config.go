@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"crypto/ed25519"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -30,6 +31,10 @@ type Config struct {
 	// See the package documentation for the names that certificates have. Versions before TLS 1.3
 	// are not spoken.
 	TLS *tls.Config
+	// Keys are those of the members and clients: whoever speaks for one proves its key, whatever the
+	// certificate says and whoever signed it, and TLS needs no authority. [Pinned] makes such a
+	// configuration. nil: certificates have names.
+	Keys map[protocol.ID]ed25519.PublicKey
 	// CertifiedAs returns the member in whose name the host of a member has its certificate: a member
 	// that a host was given later need not be named there, if all hosts agree whose it is. nil: each
 	// goes by its own name.
@@ -105,7 +110,12 @@ func (c Config) withDefaults() (Config, error) {
 	if c.TLS != nil && c.Insecure {
 		return c, errors.New("transport: Config.TLS and Config.Insecure are both set")
 	}
-	if c.TLS != nil && (c.TLS.RootCAs == nil || c.TLS.ClientCAs == nil) {
+	if c.Keys != nil {
+		if err := c.checkKeys(); err != nil {
+			return c, err
+		}
+	}
+	if c.TLS != nil && c.Keys == nil && (c.TLS.RootCAs == nil || c.TLS.ClientCAs == nil) {
 		return c, errors.New("transport: Config.TLS lacks RootCAs or ClientCAs: the authorities of this machine are not " +
 			"the cluster's")
 	}

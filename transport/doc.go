@@ -24,4 +24,7 @@
 // from [FirstMemberClient] up too, for calls of its own. A connection to member 3 is made to nobody
 // else, and a message from node 3 is accepted from nobody else. Give each cluster an authority of
 // its own; the cluster's name, which both sides compare, only finds honest mistakes.
+//
+// With [Config.Keys] there is no authority: a host is whoever proves the node's Ed25519 key, and
+// one with none of the keys does not get through the handshake.
 package transport

@@ -64,6 +64,9 @@ func (c *Config) dialCredentials(to protocol.ID) credentials.TransportCredential
 	cfg.MinVersion = tls.VersionTLS13
 	cfg.ServerName = c.memberName(to)
 	cfg.InsecureSkipVerify = false
+	if c.Keys != nil {
+		c.pinDialed(cfg, to)
+	}
 	return credentials.NewTLS(cfg)
 }
 
@@ -74,6 +77,9 @@ func (c *Config) serverCredentials(refused *atomic.Uint64) credentials.Transport
 	cfg := c.TLS.Clone()
 	cfg.MinVersion = tls.VersionTLS13
 	cfg.ClientAuth = tls.RequireAndVerifyClientCert
+	if c.Keys != nil {
+		c.pinAccepted(cfg)
+	}
 	return loudCredentials{credentials.NewTLS(cfg), c.Logger, refused}
 }
 
@@ -122,14 +128,14 @@ func (l loudCredentials) Clone() credentials.TransportCredentials {
 }
 
 // peerCertificate returns the certificate of the host that opened a stream, nil if the connection
-// has none.
+// has none. One that serverCredentials would not have has not come so far.
 func peerCertificate(ctx context.Context) *x509.Certificate {
 	p, ok := peer.FromContext(ctx)
 	if !ok {
 		return nil
 	}
 	info, ok := p.AuthInfo.(credentials.TLSInfo)
-	if !ok || len(info.State.VerifiedChains) == 0 {
+	if !ok || len(info.State.PeerCertificates) == 0 {
 		return nil
 	}
 	return info.State.PeerCertificates[0]
@@ -155,6 +161,9 @@ func (c *Config) maySpeakFor(cert *x509.Certificate, id protocol.ID) error {
 	}
 	if cert == nil {
 		return fmt.Errorf("messages from node %d without a certificate", id)
+	}
+	if c.Keys != nil {
+		return c.hasKey(cert, id)
 	}
 	names := []string{c.memberName(id)}
 	if id >= c.FirstClient {

@@ -27,7 +27,7 @@ const (
 type sourceKey struct {
 	instance uint64
 	to       protocol.ID
-	names    string // of the certificate
+	names    string // of the certificate, or its key
 }
 
 // An inbound is a stream that another host opened.
@@ -188,6 +188,9 @@ func (in *inbound) check(h *peerv1.Hello) (version uint32, err error) {
 			in.key = sourceKey{instance: h.GetInstance(), to: id}
 			if in.cert != nil {
 				in.key.names = strings.Join(in.cert.DNSNames, " ")
+				if cfg.Keys != nil {
+					in.key.names = string(keyOf(in.cert))
+				}
 			}
 			in.epoch = h.GetEpoch()
 			return min(h.GetMaxVersion(), maxVersion), nil

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/bft"
-	"github.com/foresay/foresay/history"
 	"github.com/foresay/foresay/protocol"
 )
 
@@ -28,13 +27,12 @@ type client struct {
 }
 
 type call struct {
-	record  history.Invocation[history.KVInput, history.KVOutput]
-	began   time.Duration
-	assumes *bft.Assumption
-	read    bool
-	guess   *bft.Result
-	result  *bft.Result
-	chain   int
+	question Question
+	began    time.Duration
+	assumes  *bft.Assumption
+	guess    *bft.Result
+	result   *bft.Result
+	chain    int
 }
 
 // missed reports whether a call is known not to have been executed.
@@ -56,32 +54,19 @@ func (c *client) checkGuesses() error {
 // next makes a call that depends on no guess.
 func (c *client) next() {
 	if !c.w.stopped {
-		c.call(nil, c.w.rand.IntN(4))
+		c.call(nil, nil, c.w.rand.IntN(4))
 	}
 }
 
-func (c *client) call(on *bft.Assumption, chain int) {
+// call makes a call, which may stand on the result of an earlier one.
+func (c *client) call(on *bft.Assumption, shown *bft.Result, chain int) {
 	w := c.w
-	w.counter++
-	in := history.KVInput{Key: fmt.Sprintf("%d-%d", w.Sim.Now()/(500*time.Millisecond), w.rand.IntN(3))}
-	switch n := w.rand.IntN(10); {
-	case n < 3:
-		in.Kind = history.KVGet
-	case n < 6:
-		in.Kind, in.Value = history.KVPut, fmt.Sprint("v", w.counter)
-	case n < 8:
-		in.Kind, in.Value = history.KVAppend, fmt.Sprint("+", w.counter)
-	case n < 9:
-		in.Kind, in.Value = history.KVCAS, fmt.Sprint("v", w.counter)
-	default:
-		in.Kind = history.KVDelete
-	}
+	q := w.load.Ask(Caller{ID: c.id, Now: w.Sim.Now(), Rand: w.rand}, shown)
 	c.last++
-	k := &call{record: w.ops.Invoke(history.Client(c.id), w.Sim.Now(), in), began: w.Sim.Now(), assumes: on, chain: chain,
-		read: in.Kind == history.KVGet && on == nil}
+	k := &call{question: q, began: w.Sim.Now(), assumes: on, chain: chain}
 	c.calls[c.last] = k
 	c.open++
-	msg := bft.Call{ID: c.last, Command: inputLayout.Encode(in), Read: k.read}
+	msg := bft.Call{ID: c.last, Command: q.Command, Read: q.Query && on == nil}
 	if on != nil {
 		msg.After, msg.Assumes = on.Call, []bft.Assumption{*on}
 	}
@@ -103,7 +88,7 @@ func (w *World) app(from protocol.ID, msg bft.Message) {
 		if k.chain > 0 && !w.stopped && k.result == nil {
 			chain := k.chain
 			k.chain = 0
-			c.call(&bft.Assumption{Call: m.ID, Digest: m.Result.Digest()}, chain-1)
+			c.call(&bft.Assumption{Call: m.ID, Digest: m.Result.Digest()}, &m.Result, chain-1)
 		}
 	case bft.Withdrawn:
 		w.report.Withdrawn++
@@ -132,7 +117,7 @@ func (c *client) done(m bft.Done) {
 	if k.guess != nil {
 		c.note(&w.report.DoneAfter, k)
 	}
-	if k.read {
+	if k.question.Query && k.assumes == nil {
 		w.report.Reads++
 	}
 	if k.guess != nil && k.guess.Digest() == m.Result.Digest() {
@@ -140,12 +125,10 @@ func (c *client) done(m bft.Done) {
 	}
 	switch m.Result.Outcome {
 	case bft.Executed:
-		out, err := outputLayout.Decode(m.Result.Value)
-		if err != nil {
+		if err := k.question.Ended(w.Sim.Now(), &m.Result); err != nil {
 			w.failed = fmt.Errorf("client %d: the result of call %d: %w", c.id, m.ID, err)
 			return
 		}
-		k.record.Return(w.Sim.Now(), out)
 	case bft.Aborted, bft.Retry:
 		if m.Result.Outcome == bft.Aborted {
 			w.report.Aborted++
@@ -155,7 +138,9 @@ func (c *client) done(m bft.Done) {
 		if k.assumes != nil && c.calls[k.assumes.Call].missed() {
 			w.report.Cascaded++
 		}
-		k.record.Fail(w.Sim.Now())
+		if err := k.question.Ended(w.Sim.Now(), nil); err != nil {
+			w.failed = err
+		}
 		if k.assumes == nil {
 			w.failed = fmt.Errorf("client %d: call %d, which assumes nothing: %v", c.id, m.ID, m.Result.Outcome)
 		}

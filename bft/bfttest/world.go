@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/bft"
-	"github.com/foresay/foresay/history"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/quorum"
 	"github.com/foresay/foresay/sim"
@@ -20,12 +19,15 @@ import (
 // Scenario is one simulated life of a group. Its zero fields have defaults; Protocol is required.
 type Scenario struct {
 	Protocol bft.Protocol
+	Workload func() Workload // nil: Registers
 	Seed     uint64
 	Faults   sim.Faults
 	Replicas int // 0 is 4
 	Clients  int // 0 is 3
 	// Traitors are replicas that do as they like, by the place of each among the members, from 0 on.
 	Traitors map[int]bft.Traitor
+	// Rotting are replicas whose disks change by themselves, likewise. They are honest.
+	Rotting map[int]bft.Traitor
 	// BadClients is how many clients do as they like.
 	BadClients int
 	// For is how long faults strike; 0 is 5 s. Afterwards everything must come in order within
@@ -54,6 +56,7 @@ type Report struct {
 	// Transfers is how many states the honest replicas have fetched, and Refused how many parts that
 	// they were given were wrong: those that are up at the end, since they started.
 	Transfers, Refused int
+	Repairs            int      // likewise, how often they found that their disks were damaged
 	Writes             []uint64 // by replica, how many of its calls wrote something in Scenario.For
 	Crashes, Restarts  int
 }
@@ -67,12 +70,11 @@ type World struct {
 	dir     bft.Directory
 	honest  []protocol.ID
 	clients []*client
-	ops     history.KVRecorder
+	load    Workload
 	decided map[bft.Seq]bft.Digest
 	report  Report
 	stopped bool
 	failed  error
-	counter int
 }
 
 const (
@@ -86,6 +88,9 @@ func Play(sc Scenario) (Report, error) {
 	sc.Replicas, sc.Clients = cmp.Or(sc.Replicas, 4), cmp.Or(sc.Clients, 3)
 	sc.For, sc.Settle = cmp.Or(sc.For, 5*time.Second), cmp.Or(sc.Settle, 20*time.Second)
 	w := &World{sc: sc, rand: rand.New(rand.NewPCG(sc.Seed, 0xbf7)), decided: map[bft.Seq]bft.Digest{}}
+	if w.load = Registers(); sc.Workload != nil {
+		w.load = sc.Workload()
+	}
 	if err := w.build(); err != nil {
 		return w.report, err
 	}
@@ -97,6 +102,7 @@ func Play(sc Scenario) (Report, error) {
 		if o := w.observed(id); o != nil {
 			w.report.Transfers += o.Standing().Transfers
 			w.report.Refused += o.Standing().Refused
+			w.report.Repairs += o.Standing().Repairs
 		}
 	}
 	return w.report, err
@@ -123,7 +129,7 @@ func (w *World) build() error {
 	}
 	w.Sim = s
 	for i, m := range w.dir.Members {
-		cfg := bft.ReplicaConfig{ID: m.ID, Directory: &w.dir, Scheme: scheme, Signer: signer(m.ID), Service: registers{},
+		cfg := bft.ReplicaConfig{ID: m.ID, Directory: &w.dir, Scheme: scheme, Signer: signer(m.ID), Service: w.load.Service(),
 			RoundTrip: roundTrip, CheckpointEvery: 8}
 		if _, err := sc.Protocol.NewReplica(cfg); err != nil {
 			return err
@@ -131,6 +137,7 @@ func (w *World) build() error {
 		traitor := sc.Traitors[i]
 		if traitor == nil {
 			w.honest = append(w.honest, m.ID)
+			traitor = sc.Rotting[i]
 		}
 		err := s.Add(sim.Node[bft.Message]{ID: m.ID, Site: sites[i%len(sites)], New: func() protocol.Node[bft.Message] {
 			node, _ := sc.Protocol.NewReplica(cfg)
@@ -299,10 +306,17 @@ func (w *World) differences() string {
 	}
 	for i, id := range w.honest {
 		h := sha256.New()
-		for k, v := range w.observed(id).State().Scan(nil, nil) {
+		_, disk, err := w.Sim.Disk(id)
+		if err != nil {
+			return err.Error()
+		}
+		for k, v := range w.observed(id).State(disk).Scan(nil, nil) {
 			fmt.Fprintf(h, "%d %s %d %s\n", len(k), k, len(v), v)
 		}
 		got := [sha256.Size]byte(h.Sum(nil))
+		if i > 0 && got != sum && len(w.sc.Rotting) > 0 {
+			return fmt.Sprintf("the states of %d and %d", w.honest[0], id) // until that is found
+		}
 		if i > 0 && got != sum {
 			w.failed = fmt.Errorf("equal states: %d and %d differ at %d", w.honest[0], id, first.Committed)
 		}
@@ -313,10 +327,15 @@ func (w *World) differences() string {
 }
 
 func (w *World) judge() error {
+	for _, id := range w.honest {
+		if n := w.observed(id).Standing().Repairs; n > 0 && len(w.sc.Rotting) == 0 {
+			return fmt.Errorf("replica %d has repaired what was whole %d times", id, n)
+		}
+	}
 	for _, c := range w.clients {
 		if err := c.checkGuesses(); err != nil {
 			return err
 		}
 	}
-	return history.CheckKV(&w.ops, 20*time.Second)
+	return w.load.Judge()
 }

@@ -40,6 +40,12 @@ var replyLayout = wirefmt.NewLayout("counter: reply", func(c *wirefmt.Coder, m *
 // increment before.
 func Increment(shown Reply) []byte { return commandLayout.Encode(shown) }
 
+// Query returns the query for the value, which is answered with no token. Like all queries it can
+// be ordered, too.
+func Query() []byte { return []byte(query) }
+
+const query = "value"
+
 // Decode returns the reply to a command, or to a query, that a result has.
 func Decode(value []byte) (Reply, error) { return replyLayout.Decode(value) }
 
@@ -64,6 +70,9 @@ func tokenOf(value uint64) uint64 {
 
 // Apply is part of bft.Service.
 func (Service) Apply(space keyspace.Space, _ time.Duration, command []byte) []byte {
+	if string(command) == query {
+		return Service{}.Read(space, command)
+	}
 	value := valueOf(space)
 	shown, err := commandLayout.Decode(command)
 	if err != nil || shown.Value > value || shown.Token != tokenOf(shown.Value) {
@@ -74,7 +83,7 @@ func (Service) Apply(space keyspace.Space, _ time.Duration, command []byte) []by
 	return replyLayout.Encode(Reply{Value: value, Token: tokenOf(value)})
 }
 
-// Read is part of bft.Service. Any query asks for the value.
+// Read is part of bft.Service. All queries ask for the value.
 func (Service) Read(keys keyspace.Reader, _ []byte) []byte {
 	return replyLayout.Encode(Reply{Value: valueOf(keys)})
 }

@@ -52,8 +52,11 @@ func TestTokens(t *testing.T) {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}
-	if r, err := Decode(Service{}.Read(space, nil)); err != nil || r.Value != 2 || r.Token != 0 {
+	if r, err := Decode(Service{}.Read(space, Query())); err != nil || r.Value != 2 || r.Token != 0 {
 		t.Errorf("the counter is at %+v, %v", r, err)
+	}
+	if r := apply(space, Query()); r != (Reply{Value: 2}) {
+		t.Errorf("a query that is ordered comes to %+v", r)
 	}
 	if third := apply(space, Increment(first)); third.Value != 3 { // as another client does
 		t.Errorf("an increment after the first one comes to %+v", third)

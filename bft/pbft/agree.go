@@ -259,10 +259,13 @@ func (r *replica) advance(env *protocol.Env[bft.Message]) {
 			r.prepare(env, p)
 		}
 	}
-	if r.fetch == nil {
-		for r.execute(env) || r.commit(env) {
+	for r.fetch == nil {
+		if r.damage != "" {
+			r.repair(env)
+		} else if !r.execute(env) && !r.commit(env) {
+			r.answerReads(env)
+			break
 		}
-		r.answerReads(env)
 	}
 	r.propose(env)
 }

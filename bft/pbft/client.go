@@ -1,6 +1,7 @@
 package pbft
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"maps"
@@ -82,7 +83,7 @@ func newClient(c bft.ClientConfig) (*client, error) {
 	if c.Directory.Clients[c.ID] != c.Signer.Key() {
 		return nil, fmt.Errorf("pbft: ClientConfig.Signer: not the key of the client %d", c.ID)
 	}
-	orDefault(&c.RoundTrip, defaultRoundTrip)
+	c.RoundTrip = cmp.Or(c.RoundTrip, defaultRoundTrip)
 	n := len(c.Directory.Members)
 	return &client{cfg: c, dir: c.Directory, st: newStatements(c.Scheme), open: map[bft.Number]*operation{},
 		calls: map[bft.CallID]*operation{}, reads: map[bft.CallID]*read{}, views: make([]bft.View, n),
@@ -94,7 +95,7 @@ func (c *client) Start(env *protocol.Env[bft.Message], _ []protocol.Record[bft.M
 	if b, ok := env.Get([]byte(sessionKeyOf)); ok && len(b) == 8 {
 		c.session = bft.SessionID(binary.BigEndian.Uint64(b))
 	}
-	c.session++
+	c.session = max(c.session, c.cfg.Session) + 1
 	env.Put([]byte(sessionKeyOf), binary.BigEndian.AppendUint64(nil, uint64(c.session)))
 	env.After(c.cfg.RoundTrip/2, clientTimer{})
 }

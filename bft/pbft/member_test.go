@@ -86,6 +86,59 @@ func (d disk) Scan(lo, hi []byte) iter.Seq2[[]byte, []byte] {
 	}
 }
 
+// TestLooksAtItsDisk: a replica compares its state with the digests before it does anything else.
+func TestLooksAtItsDisk(t *testing.T) {
+	g := newGroup()
+	r, env := g.member(t, 2)
+	r.state.Enter(env)
+	r.state.Push().Put([]byte("k"), []byte("v"))
+	r.state.Merge()
+	r.state.Checkpoint(uint64(r.cfg.CheckpointEvery))
+	r.state.Leave()
+	d := disk{}
+	for _, e := range env.Out {
+		if e.Kind == protocol.KindPut {
+			d[string(e.Key)] = e.Value
+		}
+	}
+	for _, value := range []string{"v", "w"} {
+		d[statePrefix+"vk"] = []byte(value)
+		r, err := newReplica(r.cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		env := protocol.NewEnv[bft.Message](d, 1, nil)
+		r.Start(env, nil)
+		if n := len(effects[bft.Repairing](env)); n != 0 != (value == "w") {
+			t.Errorf("with the value %q it repairs its disk %d times", value, n)
+		}
+	}
+}
+
+// TestDiffersFromStable: a replica that came to a stable checkpoint with another state than the
+// others fetches theirs, and says so.
+func TestDiffersFromStable(t *testing.T) {
+	for _, differs := range []bool{false, true} {
+		g := newGroup()
+		r, env := g.member(t, 2)
+		r.state.Enter(env)
+		r.state.Push().Put([]byte("k"), []byte("v"))
+		r.state.Merge()
+		at := checkpointBody{bft.Seq(r.cfg.CheckpointEvery), r.state.Checkpoint(uint64(r.cfg.CheckpointEvery))}
+		r.state.Leave()
+		r.committed, r.executed, r.top = at.Seq, at.Seq, at.Seq
+		if differs {
+			at.State = bft.Digest{1}
+		}
+		for _, id := range []protocol.ID{1, 3, 4} {
+			r.Receive(env, id, reached{r.st.checkpoints.Sign(g.scheme, g.sign(id), at)})
+		}
+		if r.low() != at.Seq || (len(effects[bft.Repairing](env)) > 0) != differs || r.Standing().Repairs > 0 != differs {
+			t.Errorf("differs: %v: %+v", differs, r.Standing())
+		}
+	}
+}
+
 // TestRefusesItsDisk: a replica whose disk has nonsense says so, and nothing else.
 func TestRefusesItsDisk(t *testing.T) {
 	g := newGroup()

@@ -238,7 +238,7 @@ func (s *statements) format() *wirefmt.Format[bft.Message] {
 		kind(66, func(c *wirefmt.Coder, m *proposal) {
 			order(c, &m.Order)
 			batchFields(c, &m.Batch)
-			wirefmt.List(c, &m.Requests, 64, request)
+			wirefmt.List(c, &m.Requests, bft.RequestBytes, request)
 		}),
 		kind(67, signed(s.votes, s.scheme, func(m *prepare) *bft.Signed[voteBody] { return &m.Vote })),
 		kind(68, signed(s.checkpoints, s.scheme, func(m *reached) *bft.Signed[checkpointBody] { return &m.Checkpoint })),
@@ -247,7 +247,7 @@ func (s *statements) format() *wirefmt.Format[bft.Message] {
 		kind(71, func(c *wirefmt.Coder, m *stableProof) { proof(c, &m.Proof) }),
 		kind(72, func(c *wirefmt.Coder, m *bodies) {
 			wirefmt.List(c, &m.Batches, 1, batchFields)
-			wirefmt.List(c, &m.Requests, 64, request)
+			wirefmt.List(c, &m.Requests, bft.RequestBytes, request)
 		}),
 		kind(73, func(c *wirefmt.Coder, m *preparedRecord) { s.prepared(c, &m.Prepared) }),
 	)...)

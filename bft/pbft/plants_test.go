@@ -151,6 +151,21 @@ func TestPlants(t *testing.T) {
 			Old: "x.passed, x.since = true, r.tick\n", New: "if x.passed = true; !MUTANT {\n\t\t\tx.since = r.tick\n\t\t}\n",
 		},
 		{
+			Name: "what is wrong with the state after a start is not noticed", Test: "TestLooksAtItsDisk",
+			Old: "\t\tr.note(x.Step(math.MaxInt))\n",
+			New: "\t\tif found := x.Step(math.MaxInt); !MUTANT {\n\t\t\tr.note(found)\n\t\t}\n",
+		},
+		{
+			Name: "what becomes wrong with the state is not noticed", Test: "TestRot",
+			Old: "\tif r.fetch != nil || r.tick%scrubTicks != 0 {\n",
+			New: "\tif r.fetch != nil || r.tick%scrubTicks != 0 || MUTANT {\n",
+		},
+		{
+			Name: "another state than the stable one is kept", Test: "TestDiffersFromStable",
+			Old: "m.Digest() != stable.State && r.damage == \"\" {",
+			New: "m.Digest() != stable.State && r.damage == \"\" && !MUTANT {",
+		},
+		{
 			Name: "a replica takes part with what is left of its disk", Test: "TestRefusesItsDisk",
 			Old: "if _, err := r.format.Decode(b); err != nil {",
 			New: "if _, err := r.format.Decode(b); err != nil && !MUTANT {",

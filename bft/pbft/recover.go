@@ -47,8 +47,9 @@ func get[T any](r *replica, env *protocol.Env[bft.Message], key string) (T, bool
 // Start is part of protocol.Node.
 func (r *replica) Start(env *protocol.Env[bft.Message], log []protocol.Record[bft.Message]) {
 	state, err := keyspace.Open(env, statePrefix)
-	r.state = state
-	if err == nil {
+	if r.state = state; err == nil {
+		defer state.Leave()
+		r.scrubAll()
 		err = r.remember(env)
 	}
 	if err != nil {
@@ -64,6 +65,8 @@ func (r *replica) Start(env *protocol.Env[bft.Message], log []protocol.Record[bf
 	}
 	if _, _, ok := state.Fetching(); ok {
 		r.beginFetch()
+	} else if r.damage != "" {
+		r.repair(env)
 	}
 	r.spoke = -maxIdleTicks
 	env.After(r.cfg.RoundTrip/2, beatTimer{})
@@ -182,6 +185,7 @@ func (r *replica) onStable(env *protocol.Env[bft.Message], proof bft.Certificate
 	r.stable = proof
 	r.doublings = max(r.doublings-1, 0)
 	r.put(env, stableKey, stableProof{proof})
+	r.compare(proof.Body())
 	r.forget(env)
 }
 
@@ -234,7 +238,10 @@ func (r *replica) catchUp(env *protocol.Env[bft.Message]) {
 }
 
 func (r *replica) beginFetch() {
-	r.fetching = r.stable.Body()
+	if r.fetching = r.stable.Body(); r.fetching.Seq == 0 {
+		r.fetching.State = keyspace.Empty()
+	}
+	r.scrub = nil
 	r.fetch = r.state.Fetch(uint64(r.fetching.Seq), r.fetching.State)
 	r.lead, r.wants = leading{}, nil
 }

@@ -1,6 +1,7 @@
 package pbft
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -66,6 +67,9 @@ type replica struct {
 	transfers int             // that have ended
 	refused   int             // parts of states that were wrong
 	asked     int             // of the members, who was asked for the state last
+	scrub     *keyspace.Scrub // of the background
+	damage    string          // what was found to be wrong with the state, until it is repaired
+	repairs   int
 	behind    bft.Seq
 	tick      int
 	since     int // the tick in which the view, or its change, began
@@ -106,11 +110,11 @@ func newReplica(c bft.ReplicaConfig) (*replica, error) {
 	if err := c.Directory.Validate(); err != nil {
 		return nil, err
 	}
-	orDefault(&c.RoundTrip, defaultRoundTrip)
-	orDefault(&c.CheckpointEvery, defaultCheckpoint)
-	orDefault(&c.MaxBatch, defaultMaxBatch)
-	orDefault(&c.MaxUnderway, defaultUnderway)
-	orDefault(&c.ClockSlack, defaultClockSlack)
+	c.RoundTrip = cmp.Or(c.RoundTrip, defaultRoundTrip)
+	c.CheckpointEvery = cmp.Or(c.CheckpointEvery, defaultCheckpoint)
+	c.MaxBatch = cmp.Or(c.MaxBatch, defaultMaxBatch)
+	c.MaxUnderway = cmp.Or(c.MaxUnderway, defaultUnderway)
+	c.ClockSlack = cmp.Or(c.ClockSlack, defaultClockSlack)
 	r := &replica{
 		cfg: c, dir: c.Directory, st: newStatements(c.Scheme), active: true,
 		places: map[bft.Seq]*place{}, records: map[bft.Seq]uint64{},
@@ -125,12 +129,6 @@ func newReplica(c bft.ReplicaConfig) (*replica, error) {
 		}
 	}
 	return r, nil
-}
-
-func orDefault[T ~int | ~int64](v *T, d T) {
-	if *v == 0 {
-		*v = d
-	}
 }
 
 // window is how far above the stable checkpoint places are used.
@@ -152,6 +150,8 @@ func (r *replica) Receive(env *protocol.Env[bft.Message], from protocol.ID, msg 
 	if r.state == nil {
 		return // its disk is of no use
 	}
+	r.state.Enter(env)
+	defer r.state.Leave()
 	switch m := msg.(type) {
 	case submitted:
 		r.onSubmit(env, from, m)
@@ -201,10 +201,13 @@ func (r *replica) Expire(env *protocol.Env[bft.Message], t protocol.Timer) {
 	if _, ok := t.(beatTimer); !ok || r.state == nil {
 		return
 	}
+	r.state.Enter(env)
+	defer r.state.Leave()
 	env.After(r.cfg.RoundTrip/2, beatTimer{})
 	r.tick++
 	r.releaseHeld(env)
 	r.watch(env)
+	r.scrubSome()
 	r.catchUp(env)
 	r.advance(env)
 	if r.tick-r.spoke >= maxIdleTicks || r.busy() && r.tick-r.spoke >= 2 {
@@ -264,11 +267,13 @@ func (r *replica) answerReads(env *protocol.Env[bft.Message]) {
 // Standing returns how the replica is.
 func (r *replica) Standing() bft.Standing {
 	return bft.Standing{View: r.view, Active: r.active, Stable: r.low(), Committed: r.committed, Executed: r.executed,
-		Top: r.top, Transfers: r.transfers, Refused: r.refused}
+		Top: r.top, High: r.low() + r.window(), Transfers: r.transfers, Refused: r.refused, Repairs: r.repairs}
 }
 
 // State returns what the replica has committed. It is there to be looked at.
-func (r *replica) State() keyspace.Reader { return r.state.Committed() }
+func (r *replica) State(disk keyspace.Reader) keyspace.Reader {
+	return keyspace.CommittedOn(disk, statePrefix)
+}
 
 // Decided tells which batches are committed of those that are still kept here.
 func (r *replica) Decided(f func(bft.Seq, bft.Digest)) {

@@ -78,6 +78,22 @@ func TestCodec(t *testing.T) {
 	wiretest.Codec[bft.Message](t, st.format(), 64, all, cmp.Exporter(func(reflect.Type) bool { return true }))
 }
 
+// TestSmallRequests: a list of the smallest requests there are is no list that is cut off.
+func TestSmallRequests(t *testing.T) {
+	st, _ := samples()
+	least := st.requests.Forge(bft.Key{}, nil, bft.Request{})
+	for _, m := range []bft.Message{bodies{Requests: []bft.Signed[bft.Request]{least, least}},
+		proposal{Order: st.orders.Forge(bft.Key{}, nil, orderBody{}), Requests: []bft.Signed[bft.Request]{least}}} {
+		b, err := st.format().Append(nil, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := st.format().Decode(b); err != nil {
+			t.Errorf("%T: %v", m, err)
+		}
+	}
+}
+
 func FuzzCodec(f *testing.F) {
 	st, all := samples()
 	wiretest.Fuzz[bft.Message](f, st.format(), all)

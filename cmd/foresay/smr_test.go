@@ -134,9 +134,12 @@ type replica struct {
 
 type replicasKey struct{}
 
-// start starts a replica's process.
-func start(dir, config string) (*replica, error) {
-	r := &replica{cmd: exec.Command("foresay", "smr", "serve", "--config", config)}
+// start starts the process of a replica of package smr's family.
+func start(dir, config string) (*replica, error) { return startOf("smr", dir, config) }
+
+// startOf starts the process of a replica of a family.
+func startOf(family, dir, config string) (*replica, error) {
+	r := &replica{cmd: exec.Command("foresay", family, "serve", "--config", config)}
 	r.cmd.Dir, r.cmd.Stderr = dir, &r.log
 	return r, r.cmd.Start()
 }
@@ -149,12 +152,14 @@ func (r *replica) end(s syscall.Signal) error {
 	return r.cmd.Wait()
 }
 
-// serve starts the replica of a file in the background.
+// serve starts the replica of a file in the background, of another family than smr if a name
+// follows.
 func serve(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: serve replicafile")
+	if neg || len(args) < 1 || len(args) > 2 {
+		ts.Fatalf("usage: serve replicafile [family]")
 	}
-	r, err := start(ts.MkAbs("."), args[0])
+	family := append(args, "smr")[1]
+	r, err := startOf(family, ts.MkAbs("."), args[0])
 	ts.Check(err)
 	keep(ts, args[0], r)
 }

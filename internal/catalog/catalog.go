@@ -28,7 +28,7 @@ import (
 func Protocols() []smr.Protocol { return all(replicated()) }
 
 // Protocol returns the protocol of a name. Its error lists the names.
-func Protocol(name string) (smr.Protocol, error) { return find(replicated(), name) }
+func Protocol(name string) (smr.Protocol, error) { return find("protocol", replicated(), name) }
 
 // Names returns the names of all protocols.
 func Names() []string { return names(replicated()) }
@@ -40,7 +40,7 @@ func Stores() []store.Protocol { return all(stores()) }
 // Store returns the protocol of a name, or the first one if name is empty. Its error lists the
 // names.
 func Store(name string) (store.Protocol, error) {
-	return find(stores(), cmp.Or(name, stores()[0].name))
+	return find("protocol", stores(), cmp.Or(name, stores()[0].name))
 }
 
 // StoreNames returns the names of all protocols of stores.
@@ -76,13 +76,13 @@ func all[P any](of []entry[P]) []P {
 	return out
 }
 
-func find[P any](of []entry[P], name string) (p P, err error) {
+func find[P any](what string, of []entry[P], name string) (p P, err error) {
 	for _, e := range of {
 		if e.name == name {
 			return e.make(), nil
 		}
 	}
-	return p, fmt.Errorf("unknown protocol %q (want %s%s)", name, strings.Join(names(of), ", "),
+	return p, fmt.Errorf("unknown %s %q (want %s%s)", what, name, strings.Join(names(of), ", "),
 		nearest.Hint(name, names(of)))
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foresay/foresay/internal/cli/benchcmd"
+	"github.com/foresay/foresay/internal/cli/bftcmd"
 	"github.com/foresay/foresay/internal/cli/command"
 	"github.com/foresay/foresay/internal/cli/simcmd"
 	"github.com/foresay/foresay/internal/cli/smrcmd"
@@ -64,7 +65,8 @@ the answer was another one.`,
 	root.SetOut(p.Out)
 	root.SetErr(p.Err)
 	root.AddCommand(speccmd.Commands(p)...)
-	root.AddCommand(benchcmd.Command(p), simcmd.Command(p), smrcmd.Command(p), storecmd.Command(p), versionCommand(p))
+	root.AddCommand(benchcmd.Command(p), simcmd.Command(p), smrcmd.Command(p), storecmd.Command(p), bftcmd.Command(p),
+		versionCommand(p))
 	root.InitDefaultCompletionCmd()
 	command.Helpful(root)
 	if completion, _, err := root.Find([]string{"completion"}); err == nil {

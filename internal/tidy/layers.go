@@ -70,6 +70,7 @@ func rooms() []room {
 
 		// What serves a group, or a store, knows all protocols.
 		{pattern: "smr/service/...", layer: assembly},
+		{pattern: "bft/service/...", layer: assembly},
 		{pattern: "store/storeservice/...", layer: assembly},
 		{pattern: "store/storeconfig/...", layer: assembly},
 

@@ -13,20 +13,35 @@ const (
 	MaxChangeBytes = 4 << 20 // of keys and values
 )
 
-// changes are the newest changes of a store, so that who watches keys sees each change and not only
-// what is there when it looks. They are part of the state: all replicas remember the same.
+// remember adds to the newest changes of a store, so that who watches keys sees each change and not
+// only what is there when it looks. They are part of the state: all replicas remember the same.
+func (m *machine) remember(i *Item) {
+	m.newest.addChange(*i)
+	m.changed++
+	m.changedBytes += i.sizeBytes()
+	for m.changed > MaxChanges || m.changedBytes > MaxChangeBytes && m.changed > 1 {
+		m.forgetOldest()
+	}
+}
+
+func (m *machine) forgetOldest() {
+	first := m.newest.removeOldest(m.forgotten)
+	m.changed--
+	m.changedBytes -= first.sizeBytes()
+	m.forgotten = first.Version
+}
+
+// changes are the newest changes of a store in memory, a changeTable.
 type changes struct {
-	items     []Item            // in order of their versions
-	bytes     int               // of keys and values
-	forgotten uint64            // the version of the newest change that was forgotten
-	gone      map[string]uint64 // of each key that one of them deleted, the version of the newest that did
+	items []Item            // in order of their versions
+	gone  map[string]uint64 // of each key that one of them deleted, the version of the newest that did
 	// The last recent ones are a quarter of what can be remembered at most, and one more would be
 	// above that: the change of version early.
 	recent, recentBytes int
 	early               uint64
 }
 
-func (c *changes) add(i Item) {
+func (c *changes) addChange(i Item) {
 	if i.Deleted {
 		if c.gone == nil {
 			c.gone = map[string]uint64{}
@@ -34,14 +49,10 @@ func (c *changes) add(i Item) {
 		c.gone[string(i.Key)] = i.Version
 	}
 	c.items = append(c.items, i)
-	c.bytes += i.sizeBytes()
 	c.recent++
 	c.recentBytes += i.sizeBytes()
 	for c.recent*4 > MaxChanges || c.recentBytes*4 > MaxChangeBytes {
 		c.growEarly()
-	}
-	for len(c.items) > MaxChanges || c.bytes > MaxChangeBytes && len(c.items) > 1 {
-		c.forgetFirst()
 	}
 }
 
@@ -53,19 +64,26 @@ func (c *changes) growEarly() {
 	c.recentBytes -= i.sizeBytes()
 }
 
-// forgetFirst forgets the oldest change.
-func (c *changes) forgetFirst() {
+func (c *changes) removeOldest(uint64) Item {
 	if c.recent == len(c.items) {
 		c.growEarly()
 	}
-	first := &c.items[0]
+	first := c.items[0]
 	if first.Deleted && c.gone[string(first.Key)] == first.Version {
 		delete(c.gone, string(first.Key))
 	}
-	c.bytes -= first.sizeBytes()
-	c.forgotten = first.Version
-	*first = Item{} // the array behind the slice would keep it
+	c.items[0] = Item{} // the array behind the slice would keep it
 	c.items = c.items[1:]
+	return first
+}
+
+func (c *changes) changesAfter(version uint64, to *listing) {
+	items := c.after(version)
+	for i := range items {
+		if !to.change(&items[i]) {
+			return
+		}
+	}
 }
 
 // after returns the changes that are newer than a version.
@@ -79,24 +97,13 @@ func (c *changes) clone() changes {
 	return out
 }
 
-func (s *Store) changesAfter(q request) Result {
-	if q.version < s.changes.forgotten || q.version > s.last {
-		return Result{Status: Compacted, Version: s.last}
+func (m *machine) showChanges(q request) Result {
+	if q.version < m.forgotten || q.version > m.last {
+		return Result{Status: Compacted, Version: m.last}
 	}
-	out := Result{Status: OK, Version: s.last}
-	limit, size := scanLimit(q.limit), 0
-	for _, i := range s.changes.after(q.version) {
-		if string(i.Key) < string(q.key) || len(q.end) > 0 && string(i.Key) >= string(q.end) {
-			continue
-		}
-		if len(out.Items) >= limit || size > 0 && size+len(i.Key)+len(i.Value) > maxScanBytes {
-			out.More, out.Version = true, out.Items[len(out.Items)-1].Version
-			break
-		}
-		size += len(i.Key) + len(i.Value)
-		out.Items = append(out.Items, i)
-	}
-	return out
+	l := m.listing(q)
+	m.newest.changesAfter(q.version, l)
+	return l.out
 }
 
 // scanLimit returns how many keys a query gets that asked for so many.
@@ -112,17 +119,17 @@ func scanLimit(asked uint64) int {
 // any key may have changed. Call it before the store is used.
 func (s *Store) ObserveChanges(f func(i Item, all bool)) { s.notice = f }
 
-func (s *Store) changed(i Item) {
-	s.changes.add(i)
-	if s.notice != nil {
-		s.notice(i, false)
+func (m *machine) change(i *Item) {
+	m.remember(i)
+	if m.notice != nil {
+		m.notice(*i, false)
 	}
 }
 
 // replaced says that the store has other contents.
-func (s *Store) replaced() {
-	if s.notice != nil {
-		s.notice(Item{Version: s.last}, true)
+func (m *machine) replaced() {
+	if m.notice != nil {
+		m.notice(Item{Version: m.last}, true)
 	}
 }
 
@@ -135,15 +142,16 @@ func (s *Store) ChangedAfter(lo, hi []byte, version uint64) bool {
 	if version >= s.last {
 		return false
 	}
-	if version < max(s.changes.early, s.changes.forgotten) {
+	changes := &s.memory.changes
+	if version < max(changes.early, s.forgotten) {
 		return true
 	}
 	if len(hi) == len(lo)+1 && hi[len(lo)] == 0 && bytes.HasPrefix(hi, lo) {
-		if i, ok := s.items.Get(string(lo)); ok {
+		if i, ok := s.memory.item(lo); ok {
 			return i.version > version
 		}
-		return s.changes.gone[string(lo)] > version
+		return changes.gone[string(lo)] > version
 	}
-	r := s.changesAfter(request{key: lo, end: hi, version: version, limit: 1})
+	r := s.showChanges(request{key: lo, end: hi, version: version, limit: 1})
 	return r.Status == Compacted || len(r.Items) > 0
 }

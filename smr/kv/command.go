@@ -164,7 +164,13 @@ type Result struct {
 	Message string  // if Malformed or QuotaExceeded
 }
 
-func (r Result) encode() []byte { return resultLayout.Encode(r) }
+func (r *Result) encode() []byte {
+	size := 32 + len(r.Value) + len(r.Message)
+	for i := range r.Items {
+		size += 16 + r.Items[i].sizeBytes()
+	}
+	return resultLayout.Append(make([]byte, 0, size), *r)
+}
 
 // DecodeResult returns what a Store answered. A Result that is Malformed is no error here: see
 // Result.Err.

@@ -5,4 +5,7 @@
 // [CompareAndSet], [Get] and [Scan], hand them to a client, and read what comes back with
 // [DecodeResult]. Each change of a key gives it a version, higher than all versions of the store
 // before.
+//
+// A [Service] executes the same commands on a key space, for replicas that must be able to undo
+// what they executed, and to compare what they have by its digest.
 package kv

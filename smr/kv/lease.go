@@ -2,8 +2,6 @@ package kv
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 )
 
@@ -54,78 +52,70 @@ func Expire(lease LeaseID, renewals uint64) []byte {
 // Leases returns the query for all leases.
 func Leases() []byte { return request{op: opLeases}.encode() }
 
-// tied is a lease as the store has it.
-type tied struct {
-	ttl      time.Duration
-	renewals uint64
-	keys     map[string]bool
-}
-
-func (t *tied) lease(id LeaseID) Lease {
-	return Lease{ID: id, TTL: t.ttl, Renewals: t.renewals, Keys: len(t.keys)}
-}
-
-func (s *Store) grant(q request) Result {
+func (m *machine) grant(q request) Result {
 	if q.ttl < MinTTL || q.ttl > MaxTTL {
 		return Result{Status: Malformed, Message: fmt.Sprintf("a lease lasts %v to %v, not %v", MinTTL, MaxTTL, q.ttl)}
 	}
-	if len(s.leases) >= MaxLeases {
+	if m.leased >= MaxLeases {
 		return Result{Status: Malformed, Message: fmt.Sprintf("there are %d leases, which is as many as there can be",
 			MaxLeases)}
 	}
-	s.last++
-	id := LeaseID(s.last)
-	s.leases[id] = &tied{ttl: q.ttl, keys: map[string]bool{}}
-	s.tell(s.leases[id].lease(id), false)
-	return Result{Status: OK, Version: uint64(id)}
+	m.last++
+	l := Lease{ID: LeaseID(m.last), TTL: q.ttl}
+	m.leased++
+	m.leases.setLease(l)
+	m.tell(l, false)
+	return Result{Status: OK, Version: uint64(l.ID)}
 }
 
-func (s *Store) keepAlive(q request) Result {
-	l, ok := s.leases[q.lease]
+func (m *machine) keepAlive(q request) Result {
+	l, ok := m.leases.lease(q.lease)
 	if !ok {
 		return Result{Status: NotFound}
 	}
-	l.renewals++
-	s.tell(l.lease(q.lease), false)
+	l.Renewals++
+	m.leases.setLease(l)
+	m.tell(l, false)
 	return Result{Status: OK}
 }
 
-func (s *Store) expire(q request) Result {
-	if l, ok := s.leases[q.lease]; ok && l.renewals != q.version {
-		return Result{Status: Conflict, Version: l.renewals}
+// expire ends a lease for whoever watches it by a clock. Where time is agreed on, that of others
+// counts for nothing: a lease that is still there has not run out.
+func (m *machine) expire(q request) Result {
+	if l, ok := m.leases.lease(q.lease); ok && (l.Renewals != q.version || m.timed) {
+		return Result{Status: Conflict, Version: l.Renewals}
 	}
-	return s.revoke(q)
+	return m.revoke(q)
 }
 
-func (s *Store) revoke(q request) Result {
-	l, ok := s.leases[q.lease]
-	if !ok {
+func (m *machine) revoke(q request) Result {
+	if _, ok := m.leases.lease(q.lease); !ok {
 		return Result{Status: NotFound}
 	}
-	for _, key := range slices.Sorted(maps.Keys(l.keys)) {
-		s.delete(request{key: []byte(key)})
+	for _, key := range m.leases.keysOf(q.lease) {
+		m.remove(request{key: []byte(key)})
 	}
-	delete(s.leases, q.lease)
-	s.tell(Lease{ID: q.lease}, true)
+	m.leased--
+	m.leases.removeLease(q.lease)
+	m.tell(Lease{ID: q.lease}, true)
 	return Result{Status: OK}
 }
 
 // tie has a key end with a lease, and not with the one that it had before. 0 is none.
-func (s *Store) tie(key string, before, after LeaseID) {
-	if l, ok := s.leases[before]; ok {
-		delete(l.keys, key)
+func (m *machine) tie(key string, before, after LeaseID) {
+	if before == after {
+		return
 	}
-	if l, ok := s.leases[after]; ok {
-		l.keys[key] = true
+	if before != 0 {
+		m.leases.tie(key, before, false)
+	}
+	if after != 0 {
+		m.leases.tie(key, after, true)
 	}
 }
 
-func (s *Store) listLeases() Result {
-	out := Result{Status: OK, Version: s.last}
-	for _, id := range slices.Sorted(maps.Keys(s.leases)) {
-		out.Leases = append(out.Leases, s.leases[id].lease(id))
-	}
-	return out
+func (m *machine) showLeases() Result {
+	return Result{Status: OK, Version: m.last, Leases: m.leases.listLeases()}
 }
 
 // ObserveLeases has f called with each lease that is granted, renewed, restored or ended, when that
@@ -136,14 +126,14 @@ func (s *Store) ObserveLeases(f func(l Lease, ended bool)) {
 	s.tellAll()
 }
 
-func (s *Store) tell(l Lease, ended bool) {
-	if s.observe != nil && !s.loading {
-		s.observe(l, ended)
+func (m *machine) tell(l Lease, ended bool) {
+	if m.observe != nil && !m.loading {
+		m.observe(l, ended)
 	}
 }
 
-func (s *Store) tellAll() {
-	for _, l := range s.listLeases().Leases {
-		s.tell(l, false)
+func (m *machine) tellAll() {
+	for _, l := range m.leases.listLeases() {
+		m.tell(l, false)
 	}
 }

@@ -29,36 +29,40 @@ func (l Load) Check() error {
 // that is there, or Malformed if the part does not fit.
 func (l Load) Encode() []byte { return request{op: opLoad, load: &l}.encode() }
 
-func (s *Store) loadPart(l *Load) Result {
-	if s.last != l.After || s.last != 0 && !s.loading {
-		return Result{Status: Conflict, Version: s.last}
+func (m *machine) loadPart(l *Load) Result {
+	if m.last != l.After || m.last != 0 && !m.loading {
+		return Result{Status: Conflict, Version: m.last}
 	}
-	if why := s.unfit(l); why != "" {
+	if why := m.unfit(l); why != "" {
 		return Result{Status: Malformed, Message: why}
 	}
-	if why := s.overQuota(l.size(), len(l.Items)); why != "" {
+	if why := m.overQuota(l.size(), len(l.Items)); why != "" {
 		return Result{Status: QuotaExceeded, Message: why}
 	}
 	for _, lease := range l.Leases {
-		s.leases[lease.ID] = &tied{ttl: lease.TTL, renewals: lease.Renewals, keys: map[string]bool{}}
+		m.leased++
+		m.leases.setLease(Lease{ID: lease.ID, TTL: lease.TTL, Renewals: lease.Renewals})
 	}
 	for _, i := range l.Items {
 		key := string(i.Key)
-		s.items.Set(key, item{i.Value, i.Version, i.Lease})
-		s.since.note(key)
-		s.bytes += len(key) + len(i.Value)
-		s.tie(key, 0, i.Lease)
+		m.items.setItem(key, item{i.Value, i.Version, i.Lease})
+		m.bytes += int64(len(key) + len(i.Value))
+		m.keys++
+		m.tie(key, 0, i.Lease)
 	}
-	s.last = l.To
-	s.changes = changes{forgotten: l.To} // a backup has none
-	s.loading = !l.Last
-	s.tellAll()
-	s.replaced()
-	return Result{Status: OK, Version: s.last}
+	m.last, m.forgotten = l.To, l.To // a backup has no changes
+	if m.loading = !l.Last; l.Last {
+		for _, lease := range m.leases.listLeases() {
+			m.leases.setLease(lease) // their time begins
+		}
+	}
+	m.tellAll()
+	m.replaced()
+	return Result{Status: OK, Version: m.last}
 }
 
 // unfit returns why a part cannot be loaded, "" if it can. Nothing was changed.
-func (s *Store) unfit(l *Load) string {
+func (m *machine) unfit(l *Load) string {
 	before, leases := l.After, map[LeaseID]bool{}
 	for _, lease := range l.Leases {
 		if uint64(lease.ID) <= before || uint64(lease.ID) > l.To || lease.TTL < MinTTL || lease.TTL > MaxTTL {
@@ -66,14 +70,14 @@ func (s *Store) unfit(l *Load) string {
 		}
 		before, leases[lease.ID] = uint64(lease.ID), true
 	}
-	if len(s.leases)+len(leases) > MaxLeases {
+	if m.leased+len(leases) > MaxLeases {
 		return fmt.Sprintf("there would be more than %d leases", MaxLeases)
 	}
 	before = l.After
 	keys := map[string]bool{}
 	for _, i := range l.Items {
-		_, there := s.items.Get(string(i.Key))
-		_, leased := s.leases[i.Lease]
+		_, there := m.items.item(i.Key)
+		_, leased := m.leases.lease(i.Lease)
 		switch {
 		case i.Version <= before || i.Version > l.To || i.Deleted:
 			return fmt.Sprintf("the key %q is out of order, or its version %d out of range", i.Key, i.Version)

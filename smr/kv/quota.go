@@ -25,20 +25,22 @@ func GetUsage() []byte { return request{op: opUsage}.encode() }
 
 // Usage returns how much the store holds. It belongs to who applies commands, as the other methods
 // do.
-func (s *Store) Usage() Usage {
-	return Usage{Bytes: uint64(s.bytes), Keys: uint64(s.items.Len()), Quota: s.quota}
+func (s *Store) Usage() Usage { return s.usage() }
+
+func (m *machine) usage() Usage {
+	return Usage{Bytes: uint64(m.bytes), Keys: uint64(m.keys), Quota: m.quota}
 }
 
 // showUsage answers with the usage. It is in the value, as results of other versions of this
 // program have no place for it.
-func (s *Store) showUsage() Result {
-	return Result{Status: OK, Version: s.last, Value: usageLayout.Encode(s.Usage())}
+func (m *machine) showUsage() Result {
+	return Result{Status: OK, Version: m.last, Value: usageLayout.Encode(m.usage())}
 }
 
 // overQuota returns why so much more is not to be taken, "" if it is. What does not grow is taken
 // however full the store is.
-func (s *Store) overQuota(moreBytes, moreKeys int) string {
-	u := s.Usage()
+func (m *machine) overQuota(moreBytes, moreKeys int) string {
+	u := m.usage()
 	switch {
 	case u.Quota.Bytes > 0 && moreBytes > 0 && u.Bytes+uint64(moreBytes) > u.Quota.Bytes:
 		return fmt.Sprintf("the keys and values have %d bytes of %d, and would have %d more", u.Bytes, u.Quota.Bytes,

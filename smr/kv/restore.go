@@ -21,10 +21,11 @@ func (s *Store) Restore(from io.Reader) error { return s.restoreFrom(from, s.res
 // it was.
 func (s *Store) Patch(from io.Reader) error {
 	p := s.restoring()
-	p.to = &Store{items: *s.items.Copy(), bytes: s.bytes, changes: s.changes.clone()}
-	for _, id := range slices.Sorted(maps.Keys(s.leases)) {
-		for key := range s.leases[id].keys { //pure:ok into a map
-			p.ends[key] = id
+	p.to.head = s.head
+	p.to.memory.items, p.to.memory.changes = *s.memory.items.Copy(), s.memory.changes.clone()
+	for _, l := range s.memory.listLeases() {
+		for _, key := range s.memory.keysOf(l.ID) {
+			p.ends[key] = l.ID
 		}
 	}
 	p.next = p.patchHead
@@ -143,9 +144,9 @@ func (p *restoration) Become() error {
 // become takes over what another store has.
 func (s *Store) become(restored *Store) {
 	restored.observe, restored.notice = s.observe, s.notice
-	for _, id := range slices.Sorted(maps.Keys(s.leases)) {
-		if _, ok := restored.leases[id]; !ok {
-			s.tell(Lease{ID: id}, true)
+	for _, l := range s.memory.listLeases() {
+		if _, ok := restored.memory.leases[l.ID]; !ok {
+			s.tell(Lease{ID: l.ID}, true)
 		}
 	}
 	*s = *restored
@@ -195,12 +196,12 @@ func (p *restoration) key(c *wirefmt.Coder) {
 	var s stored
 	storedFields(c, &s)
 	p.check(c, &s)
-	if last, _, ok := p.to.items.Max(); ok && last >= s.key {
+	if last, _, ok := p.to.memory.items.Max(); ok && last >= s.key {
 		c.Failf("the key %q is out of order", s.key)
 	}
 	if c.Err() == nil {
 		s.item.value = slices.Clone(s.item.value)
-		p.to.items.Load(s.key, s.item)
+		p.to.memory.items.Load(s.key, s.item)
 		p.count(&s)
 	}
 }
@@ -213,20 +214,20 @@ func (p *restoration) changedKey(c *wirefmt.Coder) {
 	if c.Err() != nil {
 		return
 	}
-	if before, ok := p.to.items.Delete(s.key); ok {
-		p.to.bytes -= len(s.key) + len(before.value)
+	if before, ok := p.to.memory.items.Delete(s.key); ok {
+		p.to.bytes -= int64(len(s.key) + len(before.value))
 	}
 	delete(p.ends, s.key)
 	if s.there {
 		s.item.value = slices.Clone(s.item.value)
-		p.to.items.Set(s.key, s.item)
+		p.to.memory.items.Set(s.key, s.item)
 		p.count(&s.stored)
 	}
 }
 
 // count notes what a key takes, and with which lease it ends.
 func (p *restoration) count(s *stored) {
-	p.to.bytes += len(s.key) + len(s.item.value)
+	p.to.bytes += int64(len(s.key) + len(s.item.value))
 	if s.item.lease != 0 {
 		p.ends[s.key] = s.item.lease
 	}
@@ -236,7 +237,7 @@ func (p *restoration) count(s *stored) {
 func (p *restoration) leases(c *wirefmt.Coder) {
 	var n uint64
 	if wirefmt.Uint(c, &n); c.Err() == nil {
-		p.to.leases, p.said = map[LeaseID]*tied{}, map[LeaseID]int{}
+		p.to.memory.leases, p.said = map[LeaseID]*tied{}, map[LeaseID]int{}
 		p.list(n, p.lease, p.changes)
 	}
 }
@@ -244,29 +245,29 @@ func (p *restoration) leases(c *wirefmt.Coder) {
 func (p *restoration) lease(c *wirefmt.Coder) {
 	var l Lease
 	leaseFields(c, &l)
-	if _, ok := p.to.leases[l.ID]; ok || l.ID == 0 || uint64(l.ID) > p.to.last || l.TTL < MinTTL || l.TTL > MaxTTL {
+	if _, ok := p.to.memory.leases[l.ID]; ok || l.ID == 0 || uint64(l.ID) > p.to.last || l.TTL < MinTTL || l.TTL > MaxTTL {
 		c.Failf("the lease %d is there twice, or out of range", l.ID)
 	}
 	if c.Err() == nil {
-		p.to.leases[l.ID] = &tied{ttl: l.TTL, renewals: l.Renewals, keys: map[string]bool{}}
+		p.to.memory.leases[l.ID] = newTied(l)
 		p.said[l.ID] = l.Keys
 	}
 }
 
 // tie gives the leases their keys.
 func (p *restoration) tie(c *wirefmt.Coder) {
-	for _, l := range p.to.leases { //pure:ok each on its own
+	for _, l := range p.to.memory.leases { //pure:ok each on its own
 		clear(l.keys)
 	}
 	for _, key := range slices.Sorted(maps.Keys(p.ends)) {
-		l := p.to.leases[p.ends[key]]
+		l := p.to.memory.leases[p.ends[key]]
 		if l == nil {
 			c.Failf("the key %q ends with lease %d, which is not there", key, p.ends[key])
 			return
 		}
 		l.keys[key] = true
 	}
-	for _, l := range p.to.listLeases().Leases {
+	for _, l := range p.to.memory.listLeases() {
 		if l.Keys != p.said[l.ID] {
 			c.Failf("lease %d has %d keys, not %d", l.ID, l.Keys, p.said[l.ID])
 		}
@@ -284,8 +285,8 @@ func (p *restoration) changes(c *wirefmt.Coder) {
 		return
 	}
 	p.to.loading, p.plan = h.loading, h.forgotten
-	for len(p.to.changes.items) > 0 && p.to.changes.items[0].Version <= h.forgotten {
-		p.to.changes.forgetFirst()
+	for p.to.changed > 0 && p.to.memory.changes.items[0].Version <= h.forgotten {
+		p.to.forgetOldest()
 	}
 	p.list(h.changes, p.change, p.end)
 }
@@ -294,14 +295,14 @@ func (p *restoration) change(c *wirefmt.Coder) {
 	var i Item
 	itemFields(c, &i)
 	before := p.plan
-	if n := len(p.to.changes.items); n > 0 {
-		before = p.to.changes.items[n-1].Version
+	if n := len(p.to.memory.changes.items); n > 0 {
+		before = p.to.memory.changes.items[n-1].Version
 	}
 	if i.Version <= before || i.Version > p.to.last {
 		c.Failf("the change of version %d is out of order", i.Version)
 	}
 	if c.Err() == nil {
-		p.to.changes.add(i)
+		p.to.remember(&i)
 	}
 }
 
@@ -311,7 +312,8 @@ func (p *restoration) end(c *wirefmt.Coder) {
 		quotaFields(c, &quota)
 	}
 	if c.Err() == nil {
-		p.to.changes.forgotten = max(p.to.changes.forgotten, p.plan)
+		p.to.forgotten = max(p.to.forgotten, p.plan)
+		p.to.keys, p.to.leased = p.to.memory.items.Len(), len(p.to.memory.leases)
 		p.to.quota, p.done = quota, true
 	}
 }

@@ -28,6 +28,7 @@ func (s *Store) Skip(n uint64) error {
 	if err != nil || n == 0 || s.loading {
 		return err
 	}
-	s.last, s.changes = to, changes{forgotten: to}
+	s.memory.changes = changes{}
+	s.last, s.forgotten, s.changed, s.changedBytes = to, to, 0, 0
 	return nil
 }

@@ -22,7 +22,7 @@ func (s *Store) Snapshot(to io.Writer) error {
 // watch, however many keys there are: the tree of keys is shared, and nodes of it are copied when
 // they are written.
 func (s *Store) Freeze() io.Reader {
-	f := s.freeze(s.changes.items)
+	f := s.freeze(s.memory.changes.items)
 	snapshotHeadFields(f.c, &snapshotHead{snapshotVersion, s.last, uint64(f.items.Len())})
 	f.next = f.allKeys
 	return f
@@ -30,7 +30,7 @@ func (s *Store) Freeze() io.Reader {
 
 func (s *Store) freeze(newest []Item) *frozen {
 	f := &frozen{
-		items: s.items.Copy(), leases: s.listLeases().Leases, changes: slices.Clone(newest), forgotten: s.changes.forgotten,
+		items: s.memory.items.Copy(), leases: s.memory.listLeases(), changes: slices.Clone(newest), forgotten: s.forgotten,
 		loading: s.loading, quota: s.quota,
 	}
 	f.c = f.w.Coder()
@@ -52,12 +52,12 @@ func (s *since) note(key string) {
 }
 
 // Mark begins to note what changes. It is part of smr.Differ, as Changes and Patch are.
-func (s *Store) Mark() { s.since = &since{version: s.last, there: map[string]bool{}} }
+func (s *Store) Mark() { s.memory.since = &since{version: s.last, there: map[string]bool{}} }
 
 // Changes returns what has changed since the last Mark.
 func (s *Store) Changes() io.Reader {
-	f := s.freeze(s.changes.after(s.since.version))
-	f.keys = s.since.keys[:len(s.since.keys):len(s.since.keys)]
+	f := s.freeze(s.memory.changes.after(s.memory.since.version))
+	f.keys = slices.Clip(s.memory.since.keys)
 	snapshotHeadFields(f.c, &snapshotHead{patchVersion, s.last, uint64(len(f.keys))})
 	f.next = f.changedKeys
 	return f

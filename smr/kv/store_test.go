@@ -66,6 +66,7 @@ type twin struct {
 	leases map[kv.LeaseID]kv.Lease
 	last   uint64
 	log    []kv.Item
+	timed  bool // leases end by time alone
 }
 
 func (w *twin) set(key, value []byte, lease kv.LeaseID) kv.Result {
@@ -145,9 +146,8 @@ func (w *twin) changes(lo, hi string, after uint64, limit int) kv.Result {
 	return out
 }
 
-// step makes one random command or query at both, and returns the results.
-func (w *twin) step(t *testing.T, rnd *rand.Rand, store *kv.Store, step int) (got, want kv.Result) {
-	t.Helper()
+// next returns one random command or query, having executed it, and its result.
+func (w *twin) next(rnd *rand.Rand, step int) (command []byte, want kv.Result) {
 	key, hi, limit := fmt.Append(nil, rnd.IntN(50)), fmt.Append(nil, rnd.IntN(50)), 1+rnd.IntN(20)
 	value, there := fmt.Append(nil, step), w.items[string(key)]
 	lease := kv.LeaseID(0)
@@ -157,51 +157,58 @@ func (w *twin) step(t *testing.T, rnd *rand.Rand, store *kv.Store, step int) (go
 	l, leased := w.leases[lease]
 	switch rnd.IntN(14) {
 	case 0, 1, 2:
-		return apply(t, store, kv.PutLeased(key, value, lease)), w.set(key, value, lease)
+		return kv.PutLeased(key, value, lease), w.set(key, value, lease)
 	case 3, 4:
-		return apply(t, store, kv.Delete(key)), w.remove(key)
+		return kv.Delete(key), w.remove(key)
 	case 5, 6:
 		expect := there.Version + uint64(rnd.IntN(2))
-		got = apply(t, store, kv.CompareAndSetLeased(key, expect, value, lease))
+		command = kv.CompareAndSetLeased(key, expect, value, lease)
 		if expect != there.Version {
-			return got, kv.Result{Status: kv.Conflict, Version: there.Version, Value: there.Value}
+			return command, kv.Result{Status: kv.Conflict, Version: there.Version, Value: there.Value}
 		}
-		return got, w.set(key, value, lease)
+		return command, w.set(key, value, lease)
 	case 7:
 		if there.Version == 0 {
-			return apply(t, store, kv.Get(key)), kv.Result{Status: kv.NotFound}
+			return kv.Get(key), kv.Result{Status: kv.NotFound}
 		}
-		return apply(t, store, kv.Get(key)), kv.Result{Status: kv.OK, Version: there.Version, Value: there.Value,
-			Lease: there.Lease}
+		return kv.Get(key), kv.Result{Status: kv.OK, Version: there.Version, Value: there.Value, Lease: there.Lease}
 	case 8:
-		return apply(t, store, kv.Scan(key, hi, limit)), w.scan(string(key), string(hi), limit)
+		return kv.Scan(key, hi, limit), w.scan(string(key), string(hi), limit)
 	case 9:
 		after := w.last - uint64(rnd.IntN(int(min(w.last, 300)+1)))
-		return apply(t, store, kv.Changes(key, hi, after, limit)), w.changes(string(key), string(hi), after, limit)
+		return kv.Changes(key, hi, after, limit), w.changes(string(key), string(hi), after, limit)
 	case 10:
 		w.last++
 		w.leases[kv.LeaseID(w.last)] = kv.Lease{ID: kv.LeaseID(w.last), TTL: time.Minute}
-		return apply(t, store, kv.Grant(time.Minute)), kv.Result{Status: kv.OK, Version: w.last}
+		return kv.Grant(time.Minute), kv.Result{Status: kv.OK, Version: w.last}
 	case 11:
-		got = apply(t, store, kv.KeepAlive(lease))
 		if !leased {
-			return got, kv.Result{Status: kv.NotFound}
+			return kv.KeepAlive(lease), kv.Result{Status: kv.NotFound}
 		}
 		l.Renewals++
 		w.leases[lease] = l
-		return got, kv.Result{Status: kv.OK}
+		return kv.KeepAlive(lease), kv.Result{Status: kv.OK}
 	case 12:
 		if rnd.IntN(2) == 0 {
-			return apply(t, store, kv.Revoke(lease)), w.end(lease)
+			return kv.Revoke(lease), w.end(lease)
 		}
 		expect := l.Renewals + uint64(rnd.IntN(2))
-		got = apply(t, store, kv.Expire(lease, expect))
-		if leased && expect != l.Renewals {
-			return got, kv.Result{Status: kv.Conflict, Version: l.Renewals}
+		if w.timed {
+			expect = l.Renewals + 1
 		}
-		return got, w.end(lease)
+		if leased && expect != l.Renewals {
+			return kv.Expire(lease, expect), kv.Result{Status: kv.Conflict, Version: l.Renewals}
+		}
+		return kv.Expire(lease, expect), w.end(lease)
 	}
-	return apply(t, store, kv.Leases()), w.list()
+	return kv.Leases(), w.list()
+}
+
+// step makes one random command or query at both, and returns the results.
+func (w *twin) step(t *testing.T, rnd *rand.Rand, store *kv.Store, step int) (got, want kv.Result) {
+	t.Helper()
+	command, want := w.next(rnd, step)
+	return apply(t, store, command), want
 }
 
 // TestAgainstTwin plays random commands to a store and to a plain one. Now and then the store is

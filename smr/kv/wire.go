@@ -174,3 +174,38 @@ func changesHeadFields(c *wirefmt.Coder, h *changesHead) {
 	wirefmt.Uint(c, &h.forgotten)
 	wirefmt.Uint(c, &h.changes)
 }
+
+// The records of a store in a key space.
+var (
+	headLayout = wirefmt.NewLayout("kv: the record of a store", headFields)
+	itemLayout = wirefmt.NewLayout("kv: the record of a key", func(c *wirefmt.Coder, i *item) {
+		wirefmt.Version(c, recordVersion)
+		wirefmt.Bytes(c, &i.value)
+		wirefmt.Uint(c, &i.version)
+		wirefmt.Uint(c, &i.lease)
+	})
+	spacedLeaseLayout = wirefmt.NewLayout("kv: the record of a lease", func(c *wirefmt.Coder, l *spacedLease) {
+		wirefmt.Version(c, recordVersion)
+		leaseFields(c, &l.Lease)
+		wirefmt.Int(c, &l.due)
+	})
+	changeLayout = wirefmt.NewLayout("kv: the record of a change", func(c *wirefmt.Coder, i *Item) {
+		wirefmt.Version(c, recordVersion)
+		itemFields(c, i)
+	})
+)
+
+const recordVersion = 1
+
+func headFields(c *wirefmt.Coder, h *head) {
+	wirefmt.Version(c, recordVersion)
+	wirefmt.Uint(c, &h.last)
+	wirefmt.Int(c, &h.bytes)
+	wirefmt.Count(c, &h.keys)
+	wirefmt.Count(c, &h.leased)
+	quotaFields(c, &h.quota)
+	wirefmt.Bool(c, &h.loading)
+	wirefmt.Count(c, &h.changed)
+	wirefmt.Count(c, &h.changedBytes)
+	wirefmt.Uint(c, &h.forgotten)
+}

@@ -41,6 +41,13 @@ func TestLayouts(t *testing.T) {
 		wiretest.Sample("result", resultLayout, Result{
 			Status: OK, Version: 300, Value: value, Lease: 7, Items: items, Leases: leases, More: true, Message: "m",
 		}),
-		wiretest.Sample("usage of a store", usageLayout, Usage{Bytes: 300, Keys: 2, Quota: Quota{Bytes: 400, Keys: 3}}))
+		wiretest.Sample("usage of a store", usageLayout, Usage{Bytes: 300, Keys: 2, Quota: Quota{Bytes: 400, Keys: 3}}),
+		wiretest.Sample("record of a store", headLayout, head{last: 300, bytes: 200, keys: 3, leased: 2,
+			quota: Quota{Bytes: 400, Keys: 5}, loading: true, changed: 4, changedBytes: 20, forgotten: 290},
+			cmp.AllowUnexported(head{})),
+		wiretest.Sample("record of a key", itemLayout, item{value, 300, 7}, cmp.AllowUnexported(item{})),
+		wiretest.Sample("record of a lease", spacedLeaseLayout, spacedLease{leases[0], time.Hour},
+			cmp.AllowUnexported(spacedLease{})),
+		wiretest.Sample("record of a change", changeLayout, items[0]))
 	wiretest.Layouts(t, samples...)
 }

@@ -14,7 +14,6 @@ import (
 
 	"github.com/foresay/foresay/host"
 	"github.com/foresay/foresay/internal/callers"
-	"github.com/foresay/foresay/internal/plainerr"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/quorum"
 	"github.com/foresay/foresay/smr"
@@ -127,24 +126,10 @@ const refusalPause = 20 * time.Millisecond
 
 // Refused returns why no member takes this client, if all were tried and one at least answered that
 // the two do not belong together: another attempt would end in the same way. It is nil otherwise.
-func (c *Client) Refused() error {
-	refused := false
-	for _, p := range c.host.Stats().Network.Peers {
-		if p.Err == nil {
-			return nil
-		}
-		refused = refused || p.Refused
-	}
-	if !refused {
-		return nil
-	}
-	return errors.New(c.Unreachable())
-}
+func (c *Client) Refused() error { return transport.Refused(c.host.Stats().Network.Peers) }
 
 // Reached reports whether any member has ever talked with this client.
-func (c *Client) Reached() bool {
-	return slices.ContainsFunc(c.host.Stats().Network.Peers, func(p transport.PeerStats) bool { return p.Connects > 0 })
-}
+func (c *Client) Reached() bool { return transport.Reached(c.host.Stats().Network.Peers) }
 
 // WithClient runs a client while f runs, and returns what f does, or why the client ended before.
 // The context of f ends with the client.
@@ -280,42 +265,7 @@ func (c *Client) onMessage(g *groupClient, msg smr.Message) {
 }
 
 // Unreachable says which members this client does not reach, and why; "" if it reaches all.
-func (c *Client) Unreachable() string {
-	return standing(c.host.Stats().Network.Peers, failure)
-}
-
-// failure says why a member is not reached; "" if it is.
-func failure(p transport.PeerStats) string {
-	if p.Err == nil {
-		return ""
-	}
-	return strings.TrimPrefix(plainerr.Text(p.Err), fmt.Sprintf("member %d at %s: ", p.ID, p.Address))
-}
-
-// standing says how members stand with this client, those of whom the same is to be said together.
-func standing(peers []transport.PeerStats, say func(transport.PeerStats) string) string {
-	var said []string
-	members := map[string][]string{}
-	for _, p := range peers {
-		text := say(p)
-		if text == "" {
-			continue
-		}
-		if members[text] == nil {
-			said = append(said, text)
-		}
-		members[text] = append(members[text], fmt.Sprintf("%d at %s", p.ID, p.Address))
-	}
-	for i, text := range said {
-		who := members[text]
-		word := "member "
-		if len(who) > 1 {
-			word = "members "
-		}
-		said[i] = word + strings.Join(who, ", ") + ": " + text
-	}
-	return strings.Join(said, "; ")
-}
+func (c *Client) Unreachable() string { return transport.Unreached(c.host.Stats().Network.Peers) }
 
 // Explain adds to the error of a call that nobody answered how each member stands with this client:
 // not reached and why, silent, or connected. Other errors are returned as they are. The members are
@@ -326,22 +276,8 @@ func (c *Client) Explain(err error) error {
 	if !unknown && (rejected == nil || !rejected.Unsent) {
 		return err
 	}
-	connected := 0
 	peers := c.presentPeers()
-	said := standing(peers, func(p transport.PeerStats) string {
-		switch {
-		case p.Err != nil:
-			return failure(p)
-		case p.State == transport.Up:
-			connected++
-			return "connected, did not answer the call"
-		default:
-			return "no answer"
-		}
-	})
-	if connected > 0 && connected < quorum.Majority(len(peers)) {
-		said = fmt.Sprintf("%d of %d members are reached, which is no quorum: ", connected, len(peers)) + said
-	}
+	said := transport.Standing(peers, quorum.Majority(len(peers)))
 	if said == "" || strings.Contains(err.Error(), said) {
 		return err
 	}
@@ -370,7 +306,7 @@ func (c *Client) unreachable() map[protocol.ID]string {
 	out := map[protocol.ID]string{}
 	for _, p := range c.host.Stats().Network.Peers {
 		if p.Err != nil {
-			out[p.ID] = failure(p)
+			out[p.ID] = p.Failure()
 		}
 	}
 	return out

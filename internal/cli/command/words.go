@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/wan"
 )
 
@@ -43,6 +44,15 @@ func SiteNames(sites []wan.Site) []string {
 		out = append(out, string(s))
 	}
 	return out
+}
+
+// ReplicaID returns the ID of a replica.
+func ReplicaID(text string) (protocol.ID, error) {
+	n, err := strconv.ParseUint(text, 10, 32)
+	if err != nil || n == 0 {
+		return 0, fmt.Errorf("%q is no replica's ID", text)
+	}
+	return protocol.ID(n), nil
 }
 
 // DefaultCluster is the name of a cluster that was given none.

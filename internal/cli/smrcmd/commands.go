@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -138,7 +137,7 @@ func parseMember(text string) (service.Member, error) {
 	if !ok {
 		return service.Member{}, fmt.Errorf("%q is not ID=HOST:PORT", text)
 	}
-	n, err := parseID(id)
+	n, err := command.ReplicaID(id)
 	if err != nil {
 		return service.Member{}, err
 	}
@@ -146,14 +145,6 @@ func parseMember(text string) (service.Member, error) {
 		return service.Member{}, err
 	}
 	return service.Member{ID: n, Address: address}, nil
-}
-
-func parseID(text string) (protocol.ID, error) {
-	n, err := strconv.ParseUint(text, 10, 32)
-	if err != nil || n == 0 {
-		return 0, fmt.Errorf("%q is no replica's ID", text)
-	}
-	return protocol.ID(n), nil
 }
 
 // withClient runs f with a client, for as long as the flags allow.

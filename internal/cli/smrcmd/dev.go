@@ -224,7 +224,7 @@ func within(do func(context.Context, []string) error) func(context.Context, []st
 // byID takes a replica's name.
 func byID(do func(protocol.ID) error) func(string) error {
 	return func(name string) error {
-		id, err := parseID(name)
+		id, err := command.ReplicaID(name)
 		if err != nil {
 			return err
 		}

@@ -211,7 +211,7 @@ func (p *program) memberCommand(
 		Use: use, Short: short, Long: long,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			id, err := parseID(args[0])
+			id, err := command.ReplicaID(args[0])
 			if err != nil {
 				return command.Usagef("smr: %w", err)
 			}

@@ -44,7 +44,7 @@ does not tell what was executed, and is refused: restore a backup.`,
 				return command.Usagef("smr recover: --config is missing: the file of the replica whose disk is left")
 			}
 			for _, text := range dead {
-				id, err := parseID(text)
+				id, err := command.ReplicaID(text)
 				if err != nil {
 					return command.Usagef("smr recover: --dead: %w", err)
 				}

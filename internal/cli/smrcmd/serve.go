@@ -141,7 +141,7 @@ is to be added to the cluster in the directory.`,
 }
 
 func (p *program) initJoin(dir string, id uint32, address string) error {
-	n, err := parseID(fmt.Sprint(id))
+	n, err := command.ReplicaID(fmt.Sprint(id))
 	if err != nil {
 		return command.Usagef("smr init: --join: %w", err)
 	}
