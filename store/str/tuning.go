@@ -132,6 +132,9 @@ func (c *coordinator) onSetting(env *protocol.Env[store.Message], from protocol.
 	}
 	if t.tuner != nil && place > t.self { // it hears of this one's, which is newer then
 		if m.Number >= t.number {
+			if t.over == 0 { // it has chosen nothing yet, and may have been started again
+				t.tuner = newTuner(m.Degree, c.cfg.RoundTrip)
+			}
 			c.beginWindow(env, m.Number+1, t.tuner.degree)
 			c.tellSetting(env)
 		}
@@ -139,6 +142,9 @@ func (c *coordinator) onSetting(env *protocol.Env[store.Message], from protocol.
 	}
 	if place < t.self {
 		t.tuner, t.chooser, t.heard = nil, from, env.Now
+		if m.Number < t.number { // it was started again, and is to go on from here
+			env.Send(from, setting{t.number, c.degree})
+		}
 	}
 	if m.Number > t.number {
 		c.beginWindow(env, m.Number, m.Degree)

@@ -105,6 +105,36 @@ func TestTuneTogether(t *testing.T) {
 	w.chooses()
 }
 
+// TestTuneAfterRestart: a coordinator that chooses and is started again, before others have missed
+// it, goes on from the degree that is in force.
+func TestTuneAfterRestart(t *testing.T) {
+	w := newTunedWorld(t)
+	w.run(8 * time.Second)
+	others := w.up()[1]
+	number := others.tuning.number
+	for _, id := range w.SiteNodes(0) {
+		w.Sim.Crash(id, sim.KeepAll)
+		w.Sim.Restart(id)
+	}
+	for range 10 {
+		before := others.degree
+		if err := w.Sim.Run(200 * time.Millisecond); err != nil {
+			t.Fatal(err)
+		}
+		if first := w.up()[0]; first.tuning.tuner != nil && first.tuning.over == 0 && first.tuning.number > number &&
+			first.degree != before {
+			t.Errorf("degree %v was in force, and it begins with %v", before, first.degree)
+		}
+	}
+	w.run(3 * time.Second)
+	w.chooses()
+	for _, c := range w.up() {
+		if c.tuning.number < number+1 {
+			t.Errorf("coordinator %d is in window %d, and was in %d", c.cfg.ID, c.tuning.number, number)
+		}
+	}
+}
+
 // TestTuneSettings has a coordinator take newer settings only, and from coordinators only.
 func TestTuneSettings(t *testing.T) {
 	c := newSoloCoordinator(t)
@@ -132,8 +162,8 @@ func TestTuneSettings(t *testing.T) {
 	expect(6, 3)
 	c.said()
 	c.Receive(c.env, 20, setting{9, 4}) // it does not know yet who chooses
-	expect(10, 3)
-	if got := only[setting](c.said()); len(got) != 3 || got[0] != (setting{10, 3}) {
+	expect(10, 4)
+	if got := only[setting](c.said()); len(got) != 3 || got[0] != (setting{10, 4}) {
 		t.Errorf("the others are told %v", got)
 	}
 }
