@@ -26,5 +26,6 @@
 // [Config.Check]. A node that panics fails the run too. A failure is an error that names the seed,
 // the step and the node, and tells what happened before; [Sim.Explain] adds what the nodes hold.
 //
-// A Sim is used by one goroutine at a time. It starts none.
+// A Sim is used by one goroutine at a time. It starts none. A [Beside] lets programs in goroutines
+// make calls to its nodes, in a bubble of testing/synctest, where its time is theirs.
 package sim
