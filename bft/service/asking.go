@@ -97,7 +97,7 @@ type (
 // Receive is part of protocol.Node.
 func (w watched) Receive(env *protocol.Env[bft.Message], from protocol.ID, msg bft.Message) {
 	if m, ok := msg.(standingWanted); ok && from == protocol.App {
-		env.Send(protocol.App, standingTold{m.number, w.standing()})
+		env.SendAhead(protocol.App, standingTold{m.number, w.standing()}) // whatever the disk does
 		return
 	}
 	w.Node.Receive(env, from, msg)

@@ -130,8 +130,9 @@ type Catchup struct {
 	goal  bft.Seq // what was committed when it began
 }
 
-// Over reports whether all members have answered, are in one view, and have committed what an
-// honest one had at the first call that had an answer of enough of them.
+// Over reports whether all members have answered and have committed what an honest one had at the
+// first call that had an answer of enough of them, and a quorum is in one view. One that was cut
+// off may have given that view up by itself, and then learns what is committed without being in it.
 func (c *Catchup) Over(statuses []Status) bool {
 	var committed []bft.Seq
 	answered := 0
@@ -141,14 +142,20 @@ func (c *Catchup) Over(statuses []Status) bool {
 			answered++
 		}
 	}
-	witness := quorum.Witness(len(statuses))
-	if !c.begun && answered >= quorum.Byzantine(len(statuses)) {
-		c.begun, c.goal = true, quorum.KthLargest(committed, witness)
+	enough := quorum.Byzantine(len(statuses))
+	if !c.begun && answered >= enough {
+		c.begun, c.goal = true, quorum.KthLargest(committed, quorum.Witness(len(statuses)))
 	}
+	inView := map[bft.View]int{}
+	most := 0
 	for _, s := range statuses {
-		if s.Role != Primary && s.Role != Backup || s.View != statuses[0].View || s.Committed < c.goal {
+		if s.Role == Unreachable || s.Committed < c.goal {
 			return false
 		}
+		if s.Role != ViewChange {
+			inView[s.View]++
+			most = max(most, inView[s.View])
+		}
 	}
-	return c.begun
+	return c.begun && most >= enough
 }

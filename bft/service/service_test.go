@@ -208,7 +208,7 @@ func TestService(t *testing.T) {
 			if got := w.add(ctx, c); got != 22 {
 				t.Errorf("the counter is %d, want 22", got)
 			}
-			if value, err := c.Read(ctx, nil); err != nil {
+			if value, err := c.Read(ctx, counter.Query()); err != nil {
 				t.Error(err)
 			} else if r, err := counter.Decode(value); err != nil || r.Value != 22 {
 				t.Errorf("a read says %+v, %v", r, err)

@@ -28,12 +28,13 @@ func (p *program) command() *cobra.Command {
 		Long: `Run and use a service whose replicas agree although some may do as they like: one of four, two of
 seven. Clients have a first reply, a guess, before the group has confirmed it.
 
+A first look:   foresay bft dev
 Four processes: foresay bft init --dir DIR, then
                 foresay bft serve --config DIR/replica-1/replica.json and so on, then
                 foresay bft status --config DIR/client-70000/client.json`,
 	}
 	command.Group(c)
-	c.AddCommand(p.initCommand(), p.configCommand(), p.serveCommand(), p.statusCommand(), p.countCommand())
+	c.AddCommand(p.devCommand(), p.initCommand(), p.configCommand(), p.serveCommand(), p.statusCommand(), p.countCommand())
 	return c
 }
 

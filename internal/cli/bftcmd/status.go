@@ -25,8 +25,8 @@ func (p *program) statusCommand() *cobra.Command {
 primary, the newest stable checkpoint and up to where it goes on from there (the water marks), up
 to which batch it has committed and executed, and how many it is behind of those that an honest
 replica has committed. Below are those that were not reached, and what a replica refused. Exits
-with 1 if nobody answers. With --wait it waits until all answer, are in one view, and have
-committed what was committed when it began.`,
+with 1 if nobody answers. With --wait it waits until all answer and have committed what was
+committed when it began, and a quorum is in one view.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return p.withClient(c.Context(), &f, func(ctx context.Context, client *service.Client) error {
