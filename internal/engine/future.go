@@ -120,6 +120,10 @@ func newFuture(ctx context.Context, equal func(p, a any) bool) *future {
 }
 
 func equalValues(a, b any) bool {
+	if sa, ok := a.(loopState); ok {
+		sb, ok := b.(loopState)
+		return ok && sa.done == sb.done && equalValues(sa.value, sb.value)
+	}
 	if pa, ok := a.(proto.Message); ok {
 		if pb, ok := b.(proto.Message); ok {
 			return proto.Equal(pa, pb)
@@ -386,6 +390,9 @@ func (f *future) result(l *lane) (any, error) {
 }
 
 func own(v any) any {
+	if s, ok := v.(loopState); ok {
+		return loopState{own(s.value), s.done}
+	}
 	if m, ok := v.(proto.Message); ok && m != nil {
 		return proto.Clone(m)
 	}
