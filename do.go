@@ -29,10 +29,12 @@ func Do[T any](ctx context.Context, f func(ctx context.Context) (T, error), opts
 // stand on guesses, as many as Limits.Depth says. What is kept is what is not confirmed, so a loop
 // may go on for ever.
 //
-// step has the rights of a function given to Do, and state is all that it may have of earlier
-// steps. A step that is confirmed is past a barrier: its commit hooks have run, in the order of the
-// steps. The options hold for each step's task: a report is one of a step. Within a task, Loop is a
-// plain loop, and a part of that task.
+// step has the rights of a function given to Do, may execute for several states at once, and must
+// have nothing of earlier steps but state. Once a step is confirmed its commit hooks run, in the
+// order of the steps. A step that made calls with side effects is confirmed before the next one
+// begins, unless these are predicated. The options hold for each step's task: a report is one of a
+// step. A step's error or panic ends the loop once the steps before it are confirmed. Within a
+// task, Loop is a plain loop, and a part of that task.
 func Loop[S any](
 	ctx context.Context, state S, step func(ctx context.Context, state S) (next S, done bool, err error), opts ...Option,
 ) (S, error) {

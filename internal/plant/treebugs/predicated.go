@@ -75,7 +75,7 @@ func PredicatedBugs() []plant.Bug {
 			Old: "\t\tc.terms.refusals++ //", New: "\t\tif !MUTANT {\n\t\t\tc.terms.refusals++\n\t\t}\n\t\t//",
 		},
 		{ // nobody looks at a call again once those are sent that it is to be sent on
-			Name: "forgetSent", Test: "TestPredicatedCallsAreHeld/before",
+			Name: "forgetThoseSentOn", Test: "TestPredicatedCallsAreHeld/before",
 			Old: "\t\tt.freed = append(t.freed, c.wakes...) // from now on",
 			New: "\t\tif MUTANT {\n\t\t\treturn\n\t\t}\n\t\tt.freed = append(t.freed, c.wakes...) // from now on",
 		},
