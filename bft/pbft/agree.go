@@ -194,12 +194,13 @@ func (r *replica) prepare(env *protocol.Env[bft.Message], p *place) {
 		return
 	}
 	o := *p.offer.Body()
-	var votes []bft.Signed[voteBody]
+	votes := r.votes[:0]
 	for _, m := range r.dir.Members {
 		if v, ok := p.votes[m.ID]; ok && orderBody(*v.Body()) == o {
 			votes = append(votes, v)
 		}
 	}
+	r.votes = votes
 	if len(votes) < r.dir.Quorum()-1 {
 		return
 	}
@@ -227,24 +228,32 @@ func (r *replica) decide(p *place) bool {
 	if p.done != nil {
 		return true
 	}
-	for _, m := range r.dir.Members {
-		c, ok := p.commits[m.ID]
-		told, done := p.told[m.ID]
-		prepared, committed := 0, 0
-		for _, o := range r.dir.Members {
-			if d, also := p.commits[o.ID]; ok && also && d == c {
+	if p.prepared != nil {
+		o, prepared := *p.prepared.Order.Body(), 0
+		for _, c := range p.commits { //pure:ok they are counted
+			if c == o {
 				prepared++
 			}
-			if d, also := p.told[o.ID]; done && also && d == told {
+		}
+		if prepared >= r.dir.Quorum() {
+			p.done = &p.prepared.Order.Body().Batch
+			return true
+		}
+	}
+	if len(p.told) == 0 {
+		return false
+	}
+	for _, m := range r.dir.Members {
+		told, ok := p.told[m.ID]
+		committed := 0
+		for _, o := range r.dir.Members {
+			if d, also := p.told[o.ID]; ok && also && d == told {
 				committed++
 			}
 		}
-		switch {
-		case prepared >= r.dir.Quorum() && p.prepared != nil && *p.prepared.Order.Body() == c:
-			p.done = &c.Batch
-			return true
-		case committed >= r.dir.Witness():
-			p.done = &told
+		if committed >= r.dir.Witness() {
+			done := told
+			p.done = &done
 			return true
 		}
 	}

@@ -27,8 +27,8 @@ func TestPlants(t *testing.T) {
 		},
 		{
 			Name: "what one member says is committed is believed", Test: "TestLiarsOfCommits",
-			Old: "case committed >= r.dir.Witness():",
-			New: "case committed >= r.dir.Witness() || MUTANT && committed > 0:",
+			Old: "if committed >= r.dir.Witness() {",
+			New: "if committed >= r.dir.Witness() || MUTANT && committed > 0 {",
 		},
 		{
 			Name: "a starved client waits for ever", Test: "TestEveryStrategy/starve",

@@ -12,7 +12,7 @@ import (
 // How slowly the state is compared with its digests in the background.
 const (
 	scrubTicks = 8  // between two steps
-	scrubKeys  = 64 // of a step
+	scrubKeys  = 16 // of a step
 )
 
 // scrubAll compares all of the state with its digests, after a start.

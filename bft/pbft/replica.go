@@ -70,6 +70,7 @@ type replica struct {
 	scrub     *keyspace.Scrub // of the background
 	damage    string          // what was found to be wrong with the state, until it is repaired
 	repairs   int
+	votes     []bft.Signed[voteBody] // whose memory the next count takes over
 	behind    bft.Seq
 	tick      int
 	since     int // the tick in which the view, or its change, began
