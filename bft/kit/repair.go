@@ -12,7 +12,7 @@ import (
 // How slowly the state is compared with its digests in the background.
 const (
 	scrubTicks = 8  // between two steps
-	scrubKeys  = 64 // of a step
+	scrubKeys  = 16 // of a step
 )
 
 // repair is how a replica looks for what has become wrong on its disk.

@@ -105,12 +105,13 @@ func (r *replica) prepare(env *protocol.Env[bft.Message], p *place) {
 		return
 	}
 	o := *p.offer.Body()
-	var votes []bft.Signed[voteBody]
+	votes := r.votes[:0]
 	for _, m := range r.Dir.Members {
 		if v, ok := p.votes[m.ID]; ok && orderBody(*v.Body()) == o {
 			votes = append(votes, v)
 		}
 	}
+	r.votes = votes
 	if len(votes) < r.Dir.Quorum()-1 {
 		return
 	}
@@ -138,24 +139,32 @@ func (r *replica) decide(p *place) bool {
 	if p.done != nil {
 		return true
 	}
-	for _, m := range r.Dir.Members {
-		c, ok := p.commits[m.ID]
-		told, done := p.told[m.ID]
-		prepared, committed := 0, 0
-		for _, o := range r.Dir.Members {
-			if d, also := p.commits[o.ID]; ok && also && d == c {
+	if p.prepared != nil {
+		o, prepared := *p.prepared.Order.Body(), 0
+		for _, c := range p.commits { //pure:ok they are counted
+			if c == o {
 				prepared++
 			}
-			if d, also := p.told[o.ID]; done && also && d == told {
+		}
+		if prepared >= r.Dir.Quorum() {
+			p.done = &p.prepared.Order.Body().Batch
+			return true
+		}
+	}
+	if len(p.told) == 0 {
+		return false
+	}
+	for _, m := range r.Dir.Members {
+		told, ok := p.told[m.ID]
+		committed := 0
+		for _, o := range r.Dir.Members {
+			if d, also := p.told[o.ID]; ok && also && d == told {
 				committed++
 			}
 		}
-		switch {
-		case prepared >= r.Dir.Quorum() && p.prepared != nil && *p.prepared.Order.Body() == c:
-			p.done = &c.Batch
-			return true
-		case committed >= r.Dir.Witness():
-			p.done = &told
+		if committed >= r.Dir.Witness() {
+			done := told
+			p.done = &done
 			return true
 		}
 	}

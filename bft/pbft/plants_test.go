@@ -27,8 +27,8 @@ func TestPlants(t *testing.T) {
 		},
 		{
 			Name: "what one member says is committed is believed", Test: "TestLiarsOfCommits",
-			Old: "case committed >= r.Dir.Witness():",
-			New: "case committed >= r.Dir.Witness() || MUTANT && committed > 0:",
+			Old: "if committed >= r.Dir.Witness() {",
+			New: "if committed >= r.Dir.Witness() || MUTANT && committed > 0 {",
 		},
 		{
 			Name: "a starved client waits for ever", Dir: "bft/kit", In: "bft/pbft", Test: "TestEveryStrategy/starve",

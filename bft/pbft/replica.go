@@ -13,6 +13,7 @@ type replica struct {
 	kit.Replica
 	st     *statements
 	places map[bft.Seq]*place
+	votes  []bft.Signed[voteBody] // whose memory the next count takes over
 
 	changes kit.Changes[changeBody]
 	own     *bft.Signed[changeBody]
