@@ -129,7 +129,7 @@ func (c *client) done(m bft.Done) {
 	c.open--
 	c.lastBegun = max(c.lastBegun, k.began)
 	w.report.Confirmed++
-	if k.guess != nil {
+	if !k.read && m.Result.Outcome == bft.Executed {
 		c.note(&w.report.DoneAfter, k)
 	}
 	if k.read {
