@@ -316,6 +316,52 @@ func TestConcluded(t *testing.T) {
 	}
 }
 
+// TestVoid: a log that is contradicted by what f+1 have committed is of an earlier view. The replica
+// commits that, and tells nobody of its log any more, also after a crash.
+func TestVoid(t *testing.T) {
+	g := newGroup()
+	r, env := g.member(t, 4)
+	w := &chooseWorld{g, r.st}
+	s := startBody{View: 1}
+	for id := protocol.ID(1); id <= 3; id++ {
+		c := changeBody{View: 1, Batches: []bft.Digest{{7}, {8}}}
+		s.Changes = append(s.Changes, r.st.changes.Sign(g.scheme, g.sign(id), c))
+	}
+	begun := stampBody{1, 2, chain(chain(bft.Digest{}, bft.Digest{7}), bft.Digest{8})}
+	r.Receive(env, 2, newView{r.st.starts.Sign(g.scheme, g.sign(2), s), w.certificate(4, begun)})
+	if r.holds() != 2 {
+		t.Fatalf("it holds %d", r.holds())
+	}
+	r.giveUp(env, 2)
+	for _, id := range []protocol.ID{1, 3} {
+		r.Receive(env, id, concluded{0, make([]bft.Digest, 1)})
+	}
+	r.giveUp(env, 3)
+	told := r.own.Body()
+	if r.Committed != 1 || r.Active || r.View != 3 || told.LogView != 0 || len(told.Batches) > 1 ||
+		!certifiedNothing(&told.Proof) || !lawfulChange(&g.dir, told, 128) {
+		t.Errorf("it has committed %d, is in view %d, active: %v, and says %+v", r.Committed, r.View, r.Active, told)
+	}
+	keys := disk{}
+	var log []protocol.Record[bft.Message]
+	for _, e := range env.Out {
+		switch e.Kind {
+		case protocol.KindPut:
+			keys[string(e.Key)] = e.Value
+		case protocol.KindAppend:
+			log = append(log, protocol.Record[bft.Message]{Index: e.Index, Msg: e.Msg})
+		}
+	}
+	again, err := newReplica(r.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.Start(protocol.NewEnv[bft.Message](keys, uint64(len(log))+1, nil), log)
+	if again.last != 1 || again.places[1].history != empty(1) || !again.entered.Void || again.holds() != 1 {
+		t.Errorf("after a crash its log ends at %d with %+v, and it holds %d", again.last, again.places[1], again.holds())
+	}
+}
+
 // TestReadsWait: an optimised read waits for what was executed, whose client may know its result.
 func TestReadsWait(t *testing.T) {
 	g := newGroup()

@@ -121,6 +121,16 @@ func TestPlants(t *testing.T) {
 			New: "\t\tif n >= r.Dir.Witness() || MUTANT && n > 0 {\n",
 		},
 		{
+			Name: "a log that is contradicted is not void", Test: "TestVoid",
+			Old: "\t\t\tr.void(env, seq-1)\n",
+			New: "\t\t\tif !MUTANT {\n\t\t\t\tr.void(env, seq-1)\n\t\t\t}\n",
+		},
+		{
+			Name: "a crash forgets that a log is void", Test: "TestVoid",
+			Old: "wirefmt.Bool(c, &m.Void)",
+			New: "if wirefmt.Bool(c, &m.Void); MUTANT {\n\t\t\t\tm.Void = false\n\t\t\t}",
+		},
+		{
 			Name: "two orders of one place go unpunished", Test: "TestMisdeeds",
 			Old: "return a.Seq == b.Seq || b.Seq",
 			New: "return a.Seq == b.Seq && !MUTANT || b.Seq",

@@ -1,6 +1,8 @@
 package zyzzyva
 
 import (
+	"maps"
+
 	"github.com/foresay/foresay/bft"
 	"github.com/foresay/foresay/bft/kit"
 	"github.com/foresay/foresay/protocol"
@@ -41,6 +43,7 @@ func (r *replica) Start(env *protocol.Env[bft.Message], log []protocol.Record[bf
 	for _, rec := range log {
 		r.replay(rec)
 	}
+	r.cut()
 	if m, ok := kit.Get[newView](&r.Replica, env, nextKey); ok && !r.Active && m.Start.Body().View == r.View {
 		r.confirm(env, m)
 	}
@@ -60,10 +63,13 @@ func (r *replica) begun(m viewRecord) {
 		}
 		r.Requests.Known(b, seq)
 	}
-	r.last = max(r.base, r.Committed, r.Low())
-	for seq := r.last + 1; seq <= r.Low()+r.Window(); seq++ {
-		delete(r.places, seq)
-	}
+	r.last = max(r.base, r.Low())
+}
+
+// cut removes places that are beyond the log's end.
+func (r *replica) cut() {
+	r.last = max(r.last, r.Committed)
+	maps.DeleteFunc(r.places, func(seq bft.Seq, _ *place) bool { return seq > r.last })
 }
 
 // replay takes a record of the log.
@@ -204,7 +210,7 @@ func (r *replica) onConcluded(from protocol.ID, m concluded) {
 // conclude takes what others have committed for the next places of the log. That changes nothing
 // for new views: what is committed all of them begin with.
 func (r *replica) conclude(env *protocol.Env[bft.Message]) {
-	for r.concluded = max(r.concluded, r.Committed); !r.Fetching(); r.concluded++ {
+	for r.concluded = max(r.concluded, r.Committed); !r.Active && !r.Fetching(); r.concluded++ {
 		seq := r.concluded + 1
 		batch, ok := r.witnessed(seq)
 		if !ok {
@@ -254,11 +260,11 @@ func (r *replica) void(env *protocol.Env[bft.Message], upTo bft.Seq) {
 		r.DropLayers()
 	}
 	m := viewRecord{View: r.View, Active: r.Active, Void: true, From: r.Low(), Root: r.Stable.Body().History}
-	for seq := r.Low() + 1; seq <= upTo; seq++ {
+	for seq := r.Low() + 1; seq <= upTo && r.places[seq] != nil; seq++ {
 		m.Batches = append(m.Batches, r.places[seq].batch)
 	}
-	r.last = upTo
 	r.begun(m)
+	r.cut()
 	r.keepView(env)
 	if r.Active {
 		r.giveUp(env, r.View+1)

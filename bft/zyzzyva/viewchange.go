@@ -50,7 +50,7 @@ func (r *replica) giveUp(env *protocol.Env[bft.Message], v bft.View) {
 	clear(r.offers)
 	clear(r.confirms)
 	c := changeBody{View: v, Stable: r.Stable, LogView: r.logView, Proof: r.held}
-	for seq := r.Low() + 1; seq <= r.last; seq++ {
+	for seq := r.Low() + 1; seq <= r.last && r.places[seq] != nil; seq++ {
 		c.Batches = append(c.Batches, r.places[seq].batch)
 	}
 	own := r.st.changes.Sign(r.Config.Scheme, r.Config.Signer, c)
@@ -152,6 +152,7 @@ func (r *replica) enter(env *protocol.Env[bft.Message], m newView, b beginning) 
 	low := b.stable.Body()
 	r.begun(viewRecord{View: v, Active: true, LogView: v, From: low.Seq, Root: low.History, Batches: b.batches,
 		Proof: m.Proof})
+	r.cut()
 	r.start, r.next, r.own = &m, nil, nil
 	r.changes.Forget(v)
 	clear(r.offers)
