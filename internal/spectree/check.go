@@ -185,7 +185,8 @@ func (t *Tree) checkProgress(c *Call) error {
 	mayGo := right || c.spec.Effect != Immediate && !c.spec.NoSpeculation && !c.refused
 	if !right && mayGo && c.spec.Effect == Predicated {
 		_, missing := u.Run.gather(c.spec.Domain, u.dep)
-		mayGo = missing == nil && t.caller == CallerConfirmed
+		p, sent := t.undecidedAt(c.key), t.sent.find(c.key)
+		mayGo = missing == nil && t.caller == CallerConfirmed && (p == nil || p == c) && (sent == nil || sent == c)
 	}
 	switch {
 	case c.send == unsent && !c.answered && free && mayGo:

@@ -38,6 +38,7 @@ type terms struct {
 	conds    []Condition // on which a predicated call was sent last
 	sentFor  *Use        // and for whom
 	refusals int32       // how often the call was refused
+	wrong    bool        // it was seen that one of conds is false
 	unsure   bool        // see Unsure
 	bases    []basis     // of its predictions
 }
@@ -241,6 +242,15 @@ func (r *Run) Stands() (domain *Domain, on []Condition, ok bool) {
 // predicate has a call be sent for one of those who make it, if its server can check all that this
 // one stands on, and returns that use. first may make it as far as the order of calls is concerned.
 func (t *Tree) predicate(c *Call, first *Use) *Use {
+	if p := t.undecidedAt(c.key); p != nil && p != c { // what both stand on may be right
+		wakeOn(p, c)
+		t.held(c, "another call may yet take effect")
+		return nil
+	}
+	if p := t.sent.find(c.key); p != nil && p != c { // who makes this one is about to be superseded
+		t.held(c, "another call took effect in its place")
+		return nil
+	}
 	if t.caller == CallerConfirmed {
 		for _, u := range c.uses {
 			if u != first {
@@ -254,7 +264,8 @@ func (t *Tree) predicate(c *Call, first *Use) *Use {
 				wakeOn(missing, c)
 				continue
 			}
-			c.note().conds, c.note().sentFor = conds, u
+			n := c.note()
+			n.conds, n.sentFor, n.wrong = conds, u, false
 			for _, d := range conds {
 				wakeOn(d.Call, c)
 			}
@@ -327,7 +338,10 @@ func (t *Tree) decide(c *Call) {
 		}
 	}
 	if c.doomed() {
-		t.freed = append(t.freed, c.wakes...) // it keeps nobody waiting any more
+		if n := c.note(); !n.wrong { // once, as some of those may wake this one
+			n.wrong = true
+			t.freed = append(t.freed, c.wakes...) // it keeps nobody waiting any more
+		}
 		if len(c.uses) == 0 {
 			t.unorphan(c)
 			t.abandon(c)
@@ -351,6 +365,7 @@ func (t *Tree) takesEffect(c *Call) {
 	t.record.confirm(c)
 	t.emitCall(Confirm, c).Use = c.right
 	t.note().decided, t.doubtful = true, true // a run may have waited for this
+	t.freed = append(t.freed, c.wakes...)     // and other calls, see parted
 }
 
 // unsettled returns a call that may yet take effect and that no run makes, or nil. The run that is
@@ -388,7 +403,8 @@ func (t *Tree) Unknown() bool { return t.seldom().unknown }
 // noteUnknown is called when the task ends.
 func (t *Tree) noteUnknown() {
 	if slices.ContainsFunc(t.record.all, func(c *Call) bool {
-		return c.spec.Effect == Predicated && c.send != unsent && !c.answered && !c.dead && !c.doomed()
+		known := c.answered && !c.noted().unsure || c.dead || c.doomed()
+		return c.spec.Effect == Predicated && c.send != unsent && !known
 	}) {
 		t.note().unknown = true
 	}
