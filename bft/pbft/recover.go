@@ -315,7 +315,8 @@ func (r *replica) onStatus(env *protocol.Env[bft.Message], from protocol.ID, m s
 	switch {
 	case r.start != nil && r.active && (m.View < r.view || m.View == r.view && !m.Active):
 		env.Send(from, newView{*r.start})
-	case !r.active && r.own != nil && (m.View < r.view || m.View == r.view && !m.Active):
+	case !r.active && r.own != nil && (m.View < r.view || m.View == r.view && !m.Active) && r.tick >= r.again[from]:
+		r.again[from] = r.tick + changeEvery
 		env.Send(from, viewChange{*r.own})
 	}
 	if m.Stable < r.low() {

@@ -22,6 +22,7 @@ const (
 
 	maxWaitingOfClient = 2048 // requests that a client has waiting at a replica
 	maxReads           = 4096 // optimised reads that wait
+	changeEvery        = 8    // ticks until a member is sent a view change again: it has many signatures to check
 	maxIdleTicks       = 8    // between two words of a replica that has nothing to do
 	maxTimeoutDoubling = 10
 	inlineBytes        = 1024 // of commands in a request that goes with its proposal
@@ -60,6 +61,7 @@ type replica struct {
 	lead      leading
 	changes   map[protocol.ID]bft.Signed[changeBody] // the newest of each member
 	own       *bft.Signed[changeBody]
+	again     map[protocol.ID]int    // from which tick on a member that lacks own is sent it again
 	start     *bft.Signed[startBody] // of the present view, nil of the first one
 	fetch     *keyspace.Fetch
 	fetching  checkpointBody
@@ -120,7 +122,7 @@ func newReplica(c bft.ReplicaConfig) (*replica, error) {
 		places: map[bft.Seq]*place{}, records: map[bft.Seq]uint64{},
 		bodies: map[bft.Digest]*body{}, batches: map[bft.Digest]requestBatch{}, known: map[bft.Digest]bft.Seq{},
 		waiting: map[protocol.ID]int{}, reached: map[protocol.ID][]bft.Signed[checkpointBody]{},
-		changes: map[protocol.ID]bft.Signed[changeBody]{},
+		changes: map[protocol.ID]bft.Signed[changeBody]{}, again: map[protocol.ID]int{},
 	}
 	r.format = r.st.format()
 	for _, m := range c.Directory.Members {

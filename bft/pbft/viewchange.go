@@ -115,6 +115,9 @@ func (r *replica) giveUp(env *protocol.Env[bft.Message], v bft.View) {
 	r.put(env, viewKey, viewRecord{r.view, false})
 	r.put(env, changeKey, viewChange{own})
 	r.toOthers(env, viewChange{own})
+	for _, id := range r.others {
+		r.again[id] = r.tick + changeEvery
+	}
 	r.onChange(env, own)
 }
 
