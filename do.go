@@ -22,6 +22,25 @@ func Do[T any](ctx context.Context, f func(ctx context.Context) (T, error), opts
 	return engine.Do(ctx, f, opts...)
 }
 
+// Loop runs step from state, and again from the state that it returned, until a step is done, and
+// returns the last state. It is a loop of Do, in which a wrong guess costs the step that went on
+// with it and what followed, and never a step that is confirmed by then: each step is a task of its
+// own, with the state of the one before as its first call. A step may begin while those before it
+// stand on guesses, as many as Limits.Depth says. What is kept is what is not confirmed, so a loop
+// may go on for ever.
+//
+// step has the rights of a function given to Do, may execute for several states at once, and must
+// have nothing of earlier steps but state. Once a step is confirmed its commit hooks run, in the
+// order of the steps. A step that made calls with side effects is confirmed before the next one
+// begins, unless these are predicated. The options hold for each step's task: a report is one of a
+// step. A step's error or panic ends the loop once the steps before it are confirmed. Within a
+// task, Loop is a plain loop, and a part of that task.
+func Loop[S any](
+	ctx context.Context, state S, step func(ctx context.Context, state S) (next S, done bool, err error), opts ...Option,
+) (S, error) {
+	return engine.Loop(ctx, state, step, opts...)
+}
+
 // Predicting returns a context that offers values for the result of the calls
 // made with it through a speculative client, best first. A value that cannot be
 // the call's response is ignored and counted as invalid. [SpecRPC §2, Figure 1]

@@ -23,8 +23,9 @@ var (
 	// ErrForeignFuture is returned for a future of one task that is used in another.
 	ErrForeignFuture = engine.ErrForeignFuture
 
-	// ErrUnfinished is wrapped by the error of a Wait whose context ended first: what computes
-	// the future may go on, and its effects may happen yet.
+	// ErrUnfinished is wrapped by the error of a Wait whose context ended first: what computes the
+	// future may go on, and its effects may happen yet. So is the error of a task that ended, say
+	// since its context did, while a server might yet carry out a predicated call that it had got.
 	ErrUnfinished = engine.ErrUnfinished
 
 	// ErrAbandoned, as the cause with which the context of a task is cancelled, says that

@@ -194,6 +194,30 @@ func ExampleAct() {
 	// 4711 <nil>
 }
 
+// A loop hands its state on from step to step. The guess at the second price is wrong: that repeats
+// the second step and what followed, and not the first one.
+func ExampleLoop() {
+	shop := newShop()
+	articles := []string{"tea", "more tea", "yet more tea"}
+	guesses := []int{225, 250, 225}
+	type bill struct{ lines, total int }
+	sum, err := foresay.Loop(context.Background(), bill{}, func(ctx context.Context, b bill) (bill, bool, error) {
+		price, err := shop.Price(foresay.Predicting(ctx, guesses[b.lines]), articles[b.lines])
+		if err != nil {
+			return b, true, err
+		}
+		b = bill{b.lines + 1, b.total + price}
+		foresay.OnCommit(ctx, func() { fmt.Println("line", b.lines, "total", b.total) })
+		return b, b.lines == len(articles), nil
+	})
+	fmt.Println(sum.total, err)
+	// Output:
+	// line 1 total 225
+	// line 2 total 450
+	// line 3 total 675
+	// 675 <nil>
+}
+
 // Memo keeps what a run finds by chance the same for the runs after it.
 func ExampleMemo() {
 	shop := newShop()

@@ -20,11 +20,16 @@ const (
 	// EffectImmediate: the call takes effect when it runs, so it is sent only
 	// when its caller stands on no open assumption.
 	EffectImmediate
+	// EffectPredicated: the call takes effect when it runs, but its server refuses it unless the
+	// results that its caller guessed, which it is told, are what it answered. So it is sent on
+	// guesses at calls of its own session (driver.Domain), and on no others. Of a call that has no
+	// session, such as one of a gRPC method, this is EffectImmediate.
+	EffectPredicated
 )
 
 // String returns the name that configuration files use.
 func (e Effect) String() string {
-	names := [...]string{"unknown", "none", "staged", "immediate"}
+	names := [...]string{"unknown", "none", "staged", "immediate", "predicated"}
 	if int(e) < len(names) {
 		return names[e]
 	}
@@ -195,7 +200,7 @@ func NewCallSite(cfg CallSiteConfig) (*CallSite, error) {
 	case !(cfg.Share >= 0 && cfg.Share <= 1):
 		return nil, fmt.Errorf("foresay: site %s: Share is %v; want a share of the requests, from 0 to 1", cfg.Name,
 			cfg.Share)
-	case cfg.Effect > EffectImmediate:
+	case cfg.Effect > EffectPredicated:
 		return nil, fmt.Errorf("foresay: site %s: unknown effect class %v", cfg.Name, cfg.Effect)
 	case cfg.SendPlainly && cfg.Effect != EffectNone:
 		return nil, fmt.Errorf("foresay: site %s: SendPlainly is for a method without side effects, and this one's effect "+

@@ -301,6 +301,29 @@ func TestFutures(t *testing.T) {
 	})
 }
 
+func TestLoop(t *testing.T) {
+	with(t, func(s *services) {
+		t := s.T
+		ctx, analysis := t.Context(), s.analysis
+		type walk struct {
+			user  string
+			steps int
+		}
+		last, err := foresay.Loop(ctx, walk{"ann", 0}, func(ctx context.Context, w walk) (walk, bool, error) {
+			guess := interestsOf(w.user)
+			pi, err := analysis.GetPI(foresay.Predicting(ctx, guess), &demov1.GetPIRequest{User: w.user})
+			if err != nil {
+				return w, true, err
+			}
+			return walk{pi.GetInterests()[0], w.steps + 1}, w.steps == 3, nil
+		})
+		if err != nil || last.user != "ann's's's's" {
+			t.Error(last, err)
+		}
+		s.took(work)
+	})
+}
+
 // TestCallSites: the settings that the page shows are accepted, and a run's report arrives.
 func TestCallSites(t *testing.T) {
 	userOf := func(ctx context.Context) string { return "ann" }

@@ -18,10 +18,21 @@
 //   - Plainly(ctx) (outside, ok): whether to make the call as plain code does, with outside, and
 //     let a [Watched] observe it.
 //
-// Operations of one [Domain] go to servers that keep them in the order in which the code makes
-// them. So one with effects need not wait for the answers of those before it, if it can be sent on
-// a guess at all (CanSpeculate, and effects that are not immediate). Its transport finds out by
-// Assumes which of them it stands on, and tells the servers.
+// Operations of one [Domain], a session, go to servers that keep them in the order in which the
+// code makes them. So one with effects need not wait for the answers of those before it, if it can
+// be sent on a guess at all (CanSpeculate, and effects that are not immediate). Its transport finds
+// out by Assumes which of them it stands on, and tells the servers.
+//
+// A predicated operation (control.EffectPredicated, CanSpeculate and a Domain) is sent on guesses
+// at operations of its own Domain, and on no others. Its transport has the server carry it out only
+// if each [Assumption] is right: the attempt that it names was carried out, with that result. The
+// server's comparison and the transport's Equal must agree. If the server says no the transport
+// calls Refused, and Finish with the result if it was carried out, which nobody can take back:
+// whatever is guessed meanwhile, and whether or not the attempt is still wanted. Starts of one
+// Domain's predicated operations are called one after the other, in the order in which they are to
+// be carried out as far as there is one, also those of several tasks: what an attempt assumes was
+// started before it. So Start must not block, and can give them numbers. A read that must see what
+// predicated ones before it do is to be predicated too.
 //
 // An [Attempt] says what it is, and what its caller may have:
 //
@@ -29,7 +40,10 @@
 //     1.
 //   - ID() [16]byte: a random name for it.
 //   - Speculative(): the caller stands on an open assumption, until Hold has returned nil.
-//   - Assumes() (ops, ok): whose predicted results it stands on; ok is false if on more than these.
+//   - Assumes() (all, ok): the predicted results that it stands on, the newest first, followed
+//     through futures to the calls; ok is false if it stands on more. Of predicated ones among them
+//     what they were sent on for the same caller is left out, as they are not carried out
+//     otherwise.
 //   - Depth(): on how many. Budget(): how many runs beyond its first the callee may start.
 //   - MayPredict(): runs would go on with a prediction. WantPredictions(): the server's are wanted
 //     even though the caller stands on no assumption.
@@ -52,6 +66,9 @@
 //     confirmation. Hold comes next.
 //   - Hold(reason): nothing ran at the server. It blocks until the call may be made plainly (nil),
 //     in the PlainContext(ctx), or nobody wants it (foresay.ErrMisspeculated).
+//   - Refused(reason): the server ran nothing of a predicated call, since what was assumed is wrong
+//     or was not carried out; in place of Finish. If the call is to be made all the same another
+//     attempt follows.
 //   - Served(waited, hooks): how much of its time the server says that it waited for the caller to
 //     be confirmed, and spent in commit hooks.
 //   - Finish(v, err): the actual result, exactly once.

@@ -13,6 +13,8 @@ type (
 	Operation = engine.Operation
 	// Attempt is one try at carrying out a call, as its transport sees it.
 	Attempt = engine.Attempt
+	// Assumption is a predicted result that the caller of an attempt goes on with.
+	Assumption = engine.Assumption
 	// Domain is what Operation.Domain points to: operations with the same pointer have the same one.
 	Domain = engine.Domain
 )

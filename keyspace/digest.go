@@ -175,7 +175,8 @@ func decodeRecord(p path, b []byte) (*subtree, error) {
 	if len(b) == 0 || b[0] != tagBucket {
 		return nil, fmt.Errorf("keyspace: %d bytes are no subtree", len(b))
 	}
-	t := &subtree{}
+	// An entry takes that many bytes and its key.
+	t := &subtree{bucket: make([]entry, 0, min(len(b)/(sha256.Size+1), maxBucket))}
 	for b = b[1:]; len(b) > 0; {
 		if len(b) < sha256.Size {
 			return nil, fmt.Errorf("keyspace: a bucket ends within a sum")

@@ -48,7 +48,7 @@ func stopOf(r *control.RequestRecord, i int) Stop {
 	}
 	c := &r.Calls[i]
 	kind := "effects"
-	switch reads := c.Effect == control.EffectNone || c.Effect == control.EffectStaged; {
+	switch reads := onGuesses(c.Effect); {
 	case !reads:
 	case c.Peer == control.PeerNever:
 		kind = "observed"

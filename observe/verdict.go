@@ -141,7 +141,7 @@ func (j *judge) say(v Verdict, format string, args ...any) {
 }
 
 func (j *judge) effects() bool {
-	return j.method.effect != control.EffectNone && j.method.effect != control.EffectStaged
+	return !onGuesses(j.method.effect)
 }
 
 // sum spells the break-even sum out.

@@ -62,7 +62,7 @@ func (w *work) read(r *control.RequestRecord) bool {
 			return false
 		}
 		w.speculated = w.speculated || c.Mode == control.ModeOn
-		reads := c.Effect == control.EffectNone || c.Effect == control.EffectStaged
+		reads := onGuesses(c.Effect)
 		outside := tasks && c.Task == 0 // where nothing speculates
 		ahead := c.SendPlainly && c.Effect == control.EffectNone
 		held := c.Peer == control.PeerPlain && !ahead || c.Peer == control.PeerNever
@@ -378,4 +378,9 @@ func (w *work) foreseeReads(duration time.Duration) error {
 		return critpath.Unpredicted
 	})
 	return nil
+}
+
+// onGuesses reports whether calls of the class may be sent on guesses.
+func onGuesses(e control.Effect) bool {
+	return e == control.EffectNone || e == control.EffectStaged || e == control.EffectPredicated
 }

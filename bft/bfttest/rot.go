@@ -11,9 +11,9 @@ import (
 // Rot says what becomes of a disk by itself.
 type Rot struct {
 	// AtStart and Running are what the keys begin with of which one changes: at each start of the
-	// replica, before it reads its disk, and every so often until a time, while it is up.
+	// replica, before it reads its disk, and every so often for a while after that.
 	AtStart, Running []string
-	Every, Until     time.Duration
+	Every, For       time.Duration
 }
 
 // Wrap returns the wrapper of a replica whose disk rots.
@@ -25,7 +25,8 @@ func (r Rot) Wrap() bft.Traitor {
 
 type rotting struct {
 	bft.Observed
-	rot Rot
+	rot   Rot
+	since time.Duration // the start
 }
 
 type rotTimer struct{}
@@ -49,7 +50,7 @@ func (r *rotting) Expire(env *protocol.Env[bft.Message], t protocol.Timer) {
 	for _, prefix := range r.rot.Running {
 		damage(env, prefix)
 	}
-	if env.Now < r.rot.Until {
+	if r.since += r.rot.Every; r.since < r.rot.For {
 		env.After(r.rot.Every, rotTimer{})
 	}
 }

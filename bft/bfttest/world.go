@@ -131,7 +131,7 @@ func (w *World) build() error {
 	s, err := sim.New(sim.Config[bft.Message]{
 		Seed: sc.Seed, WAN: wan.Uniform(roundTrip, sites...), Codec: sc.Protocol.Codec(scheme),
 		CodecChance: cmp.Or(sc.Coded, 0.1), Disk: sim.Disk{Latency: time.Millisecond, Jitter: time.Millisecond},
-		CheckEvery: 4, Check: w.check, App: w.app, TraceKeep: 400, Replay: sc.Replay,
+		CheckEvery: 16, Check: w.check, App: w.app, TraceKeep: 400, Replay: sc.Replay,
 	})
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package counter_test
 
 import (
 	"fmt"
+	"os"
 	"testing"
 	"time"
 
@@ -10,10 +11,13 @@ import (
 	"github.com/foresay/foresay/bft/counter"
 	"github.com/foresay/foresay/bft/pbft"
 	"github.com/foresay/foresay/history"
+	"github.com/foresay/foresay/internal/heap"
 	"github.com/foresay/foresay/internal/seed"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/sim"
 )
+
+func TestMain(m *testing.M) { os.Exit(heap.RunTests(m)) }
 
 // load is clients of one counter. Each shows with an increment the reply to its last one, or what
 // it guesses that this will be.

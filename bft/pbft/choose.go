@@ -4,16 +4,8 @@ import (
 	"slices"
 
 	"github.com/foresay/foresay/bft"
+	"github.com/foresay/foresay/bft/kit"
 )
-
-// lawfulStable reports whether a certificate proves a checkpoint: that of no batch at all needs no
-// proof.
-func lawfulStable(d *bft.Directory, c *bft.Certificate[checkpointBody]) bool {
-	if c.Body().Seq == 0 {
-		return c.Body() == checkpointBody{}
-	}
-	return c.Count(d.IsMember) >= d.Quorum()
-}
 
 // lawfulPrepared reports whether a quorum has accepted an order: its primary and the backups that
 // voted for it.
@@ -25,7 +17,7 @@ func lawfulPrepared(d *bft.Directory, p *preparedProof) bool {
 
 // lawfulChange reports whether what a Change says is proven. Who signed it is another question.
 func lawfulChange(d *bft.Directory, c *changeBody, window bft.Seq) bool {
-	if !lawfulStable(d, &c.Stable) || bft.Seq(len(c.Prepared)) > window {
+	if !kit.LawfulStable(d, &c.Stable) || bft.Seq(len(c.Prepared)) > window {
 		return false
 	}
 	h := c.Stable.Body().Seq
@@ -43,8 +35,8 @@ func lawfulChange(d *bft.Directory, c *changeBody, window bft.Seq) bool {
 // choose returns what a new view begins with: the highest stable checkpoint of the changes, and
 // above it for each place up to the last one the batch that was prepared there in the highest view,
 // or none. The changes are lawful, and a quorum's.
-func choose(view bft.View, changes []*changeBody) (bft.Certificate[checkpointBody], []orderBody) {
-	var stable bft.Certificate[checkpointBody]
+func choose(view bft.View, changes []*changeBody) (bft.Certificate[kit.Checkpoint], []orderBody) {
+	var stable bft.Certificate[kit.Checkpoint]
 	var last bft.Seq
 	for _, c := range changes {
 		if c.Stable.Body().Seq > stable.Body().Seq {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/foresay/foresay/bft"
+	"github.com/foresay/foresay/bft/kit"
 	"github.com/foresay/foresay/protocol"
 )
 
@@ -30,12 +31,12 @@ func ask(t *testing.T, ordered bool) *asked {
 }
 
 // call has the client make a call, and returns what it sends for it.
-func (a *asked) call(c bft.Call) (out []submitted) {
+func (a *asked) call(c bft.Call) (out []kit.Submitted) {
 	a.env.Begin(0)
 	a.node.Receive(a.env, protocol.App, c)
-	a.node.Expire(a.env, flushTimer{})
-	for _, e := range effects[submitted](a.env) {
-		out = append(out, e.Msg.(submitted))
+	a.node.Expire(a.env, kit.FlushTimer{})
+	for _, e := range effects[kit.Submitted](a.env) {
+		out = append(out, e.Msg.(kit.Submitted))
 	}
 	return out
 }
@@ -150,7 +151,7 @@ func TestGuessesOfOldViews(t *testing.T) {
 func TestReadsBehindWrites(t *testing.T) {
 	a := ask(t, false)
 	read := bft.Call{ID: 2, Read: true}
-	if sent := a.call(read); len(sent) != 4 || len(effects[readAsk](a.env)) > 0 {
+	if sent := a.call(read); len(sent) != 4 || len(effects[kit.ReadAsk](a.env)) > 0 {
 		t.Errorf("behind a write it sends %d requests", len(sent))
 	}
 	for n := bft.Number(1); n <= 2; n++ {
@@ -161,7 +162,7 @@ func TestReadsBehindWrites(t *testing.T) {
 		}
 	}
 	read.ID = 3
-	if sent := a.call(read); len(sent) > 0 || len(effects[readAsk](a.env)) != 4 {
+	if sent := a.call(read); len(sent) > 0 || len(effects[kit.ReadAsk](a.env)) != 4 {
 		t.Errorf("behind no write it sends %d requests", len(sent))
 	}
 }

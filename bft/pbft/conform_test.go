@@ -1,14 +1,18 @@
 package pbft_test
 
 import (
+	"os"
 	"testing"
 
 	"github.com/foresay/foresay/bft"
 	"github.com/foresay/foresay/bft/bfttest"
 	"github.com/foresay/foresay/bft/pbft"
+	"github.com/foresay/foresay/internal/heap"
 	"github.com/foresay/foresay/internal/seed"
 	"github.com/foresay/foresay/sim"
 )
+
+func TestMain(m *testing.M) { os.Exit(heap.RunTests(m)) }
 
 func TestCalm(t *testing.T) {
 	r, err := bfttest.Play(bfttest.Scenario{Protocol: pbft.Protocol(), Seed: 1})

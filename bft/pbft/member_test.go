@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/bft"
+	"github.com/foresay/foresay/bft/kit"
 	"github.com/foresay/foresay/keyspace"
 	"github.com/foresay/foresay/protocol"
 )
@@ -59,10 +60,10 @@ func member(t *testing.T) *replica {
 }
 
 // order returns the first primary's order of a batch for the first place.
-func (g *group) order(r *replica, b requestBatch) proposal {
+func (g *group) order(r *replica, b kit.Batch) proposal {
 	o := orderBody{Seq: 1}
 	if len(b.Entries) > 0 {
-		o.Batch = r.st.digestOf(b)
+		o.Batch = r.st.DigestOf(b)
 	}
 	return proposal{Order: r.st.orders.Sign(g.scheme, g.sign(1), o), Batch: b}
 }
@@ -90,11 +91,11 @@ func (d disk) Scan(lo, hi []byte) iter.Seq2[[]byte, []byte] {
 func TestLooksAtItsDisk(t *testing.T) {
 	g := newGroup()
 	r, env := g.member(t, 2)
-	r.state.Enter(env)
-	r.state.Push().Put([]byte("k"), []byte("v"))
-	r.state.Merge()
-	r.state.Checkpoint(uint64(r.cfg.CheckpointEvery))
-	r.state.Leave()
+	r.Store.Enter(env)
+	r.Store.Push().Put([]byte("k"), []byte("v"))
+	r.Store.Merge()
+	r.Store.Checkpoint(uint64(r.Config.CheckpointEvery))
+	r.Store.Leave()
 	d := disk{}
 	for _, e := range env.Out {
 		if e.Kind == protocol.KindPut {
@@ -102,8 +103,8 @@ func TestLooksAtItsDisk(t *testing.T) {
 		}
 	}
 	for _, value := range []string{"v", "w"} {
-		d[statePrefix+"vk"] = []byte(value)
-		r, err := newReplica(r.cfg)
+		d["s/vk"] = []byte(value) // as a State below "s/" has it
+		r, err := newReplica(r.Config)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,19 +122,20 @@ func TestDiffersFromStable(t *testing.T) {
 	for _, differs := range []bool{false, true} {
 		g := newGroup()
 		r, env := g.member(t, 2)
-		r.state.Enter(env)
-		r.state.Push().Put([]byte("k"), []byte("v"))
-		r.state.Merge()
-		at := checkpointBody{bft.Seq(r.cfg.CheckpointEvery), r.state.Checkpoint(uint64(r.cfg.CheckpointEvery))}
-		r.state.Leave()
-		r.committed, r.executed, r.top = at.Seq, at.Seq, at.Seq
+		r.Store.Enter(env)
+		r.Store.Push().Put([]byte("k"), []byte("v"))
+		r.Store.Merge()
+		every := bft.Seq(r.Config.CheckpointEvery)
+		at := kit.Checkpoint{Seq: every, State: r.Store.Checkpoint(uint64(every))}
+		r.Store.Leave()
+		r.Committed, r.Executed, r.Top = at.Seq, at.Seq, at.Seq
 		if differs {
 			at.State = bft.Digest{1}
 		}
 		for _, id := range []protocol.ID{1, 3, 4} {
-			r.Receive(env, id, reached{r.st.checkpoints.Sign(g.scheme, g.sign(id), at)})
+			r.Receive(env, id, kit.Reached{Checkpoint: r.st.Checkpoints.Sign(g.scheme, g.sign(id), at)})
 		}
-		if r.low() != at.Seq || (len(effects[bft.Repairing](env)) > 0) != differs || r.Standing().Repairs > 0 != differs {
+		if r.Low() != at.Seq || (len(effects[bft.Repairing](env)) > 0) != differs || r.Standing().Repairs > 0 != differs {
 			t.Errorf("differs: %v: %+v", differs, r.Standing())
 		}
 	}
@@ -149,19 +151,19 @@ func TestRefusesItsDisk(t *testing.T) {
 			whole[string(e.Key)] = e.Value
 		}
 	}
-	r.put(env, viewKey, viewRecord{View: 3})
+	r.Put(env, viewKey, viewRecord{View: 3})
 	whole[viewKey] = env.Out[len(env.Out)-1].Value
 	start := func(d disk) *protocol.Env[bft.Message] {
-		r, err := newReplica(r.cfg)
+		r, err := newReplica(r.Config)
 		if err != nil {
 			t.Fatal(err)
 		}
 		env := protocol.NewEnv[bft.Message](d, 1, nil)
 		r.Start(env, nil)
-		r.Receive(env, 9, readAsk{ID: 1})
+		r.Receive(env, 9, kit.ReadAsk{ID: 1})
 		return env
 	}
-	if env := start(whole); len(effects[bft.Refused](env)) > 0 || len(effects[readReply](env)) != 1 {
+	if env := start(whole); len(effects[bft.Refused](env)) > 0 || len(effects[kit.ReadReply](env)) != 1 {
 		t.Error("it refuses a disk that is whole")
 	}
 	for key := range whole {
@@ -187,7 +189,7 @@ func effects[T any](env *protocol.Env[bft.Message]) (out []protocol.Effect[bft.M
 func TestSaidWhenDurable(t *testing.T) {
 	g := newGroup()
 	r, env := g.member(t, 2)
-	r.Receive(env, 1, g.order(r, requestBatch{}))
+	r.Receive(env, 1, g.order(r, kit.Batch{}))
 	r.Receive(env, 3, g.vote(r, 3))
 	r.giveUp(env, 1)
 	for _, said := range [][]protocol.Effect[bft.Message]{
@@ -222,16 +224,16 @@ func TestSaidWhenDurable(t *testing.T) {
 func TestReadsWait(t *testing.T) {
 	g := newGroup()
 	r, env := g.member(t, 2)
-	r.Receive(env, 1, g.order(r, requestBatch{}))
+	r.Receive(env, 1, g.order(r, kit.Batch{}))
 	r.Receive(env, 3, g.vote(r, 3))
-	r.Receive(env, 9, readAsk{ID: 1})
-	if len(effects[readReply](env)) > 0 {
+	r.Receive(env, 9, kit.ReadAsk{ID: 1})
+	if len(effects[kit.ReadReply](env)) > 0 {
 		t.Error("a read is answered before what was prepared is committed")
 	}
 	for _, id := range []protocol.ID{3, 4} {
 		r.Receive(env, id, commit{Order: orderBody{Seq: 1}})
 	}
-	if len(effects[readReply](env)) != 1 {
+	if len(effects[kit.ReadReply](env)) != 1 {
 		t.Error("a read is not answered")
 	}
 }
@@ -240,15 +242,15 @@ func TestReadsWait(t *testing.T) {
 // group's. What is proposed again needs to be neither.
 func TestTimes(t *testing.T) {
 	g := newGroup()
-	at := func(times ...time.Duration) (b requestBatch) {
+	at := func(times ...time.Duration) (b kit.Batch) {
 		for _, t := range times {
-			b.Entries = append(b.Entries, batchEntry{Time: t})
+			b.Entries = append(b.Entries, kit.BatchEntry{Time: t})
 		}
 		return b
 	}
 	for _, c := range []struct {
 		name      string
-		b         requestBatch
+		b         kit.Batch
 		latest    time.Duration
 		again, ok bool
 	}{
@@ -259,13 +261,13 @@ func TestTimes(t *testing.T) {
 		{"proposed again", at(2*time.Hour, time.Hour), 0, true, true},
 	} {
 		r, env := g.member(t, 2)
-		env.Now, r.latest = time.Hour, c.latest
+		env.Now, r.Latest = time.Hour, c.latest
 		m := g.order(r, c.b)
 		if c.again {
 			r.place(1).offer = &m.Order
 		}
 		r.Receive(env, 1, m)
-		if _, ok := r.batches[m.Order.Body().Batch]; ok != c.ok {
+		if _, ok := r.Requests.Batch(m.Order.Body().Batch); ok != c.ok {
 			t.Errorf("%s: it is taken: %v", c.name, ok)
 		}
 	}
@@ -277,8 +279,8 @@ func TestPulledAlong(t *testing.T) {
 	r, env := g.member(t, 2)
 	for i, want := range []bft.View{0, 3} {
 		c := r.st.changes.Sign(g.scheme, g.sign(protocol.ID(3+i)), changeBody{View: 3})
-		if r.Receive(env, 1, viewChange{c}); r.view != want {
-			t.Errorf("after %d have left for view 3 it is in %d", i+1, r.view)
+		if r.Receive(env, 1, viewChange{c}); r.View != want {
+			t.Errorf("after %d have left for view 3 it is in %d", i+1, r.View)
 		}
 	}
 }
@@ -287,9 +289,9 @@ func TestPulledAlong(t *testing.T) {
 func TestPrimaryAfterCrash(t *testing.T) {
 	g := newGroup()
 	for id := protocol.ID(1); id <= 2; id++ {
-		r, _ := g.member(t, id, g.order(member(t), requestBatch{}))
-		if r.active == (id == 1) {
-			t.Errorf("member %d is in view %d, active: %v", id, r.view, r.active)
+		r, _ := g.member(t, id, g.order(member(t), kit.Batch{}))
+		if r.Active == (id == 1) {
+			t.Errorf("member %d is in view %d, active: %v", id, r.View, r.Active)
 		}
 	}
 }
@@ -304,7 +306,7 @@ func TestAViewChangeIsSentAgainSeldom(t *testing.T) {
 		env.Begin(0)
 		r.Receive(env, 1, status{View: 1, Active: true})
 		r.Receive(env, 1, status{View: 1, Active: true})
-		r.Expire(env, beatTimer{})
+		r.Expire(env, kit.BeatTimer{})
 		for _, e := range env.Out {
 			if _, ok := e.Msg.(viewChange); ok && e.To == 1 {
 				sent++

@@ -2,6 +2,7 @@ package pbft
 
 import (
 	"github.com/foresay/foresay/bft"
+	"github.com/foresay/foresay/bft/kit"
 	"github.com/foresay/foresay/protocol"
 )
 
@@ -15,6 +16,8 @@ func Protocol() bft.Protocol {
 		Strategies: strategies(),
 		Traitor:    traitorOf,
 
-		NewBadClient: newBadClient,
+		NewBadClient: func(c bft.ClientConfig) protocol.Node[bft.Message] {
+			return kit.NewBadClient(c, newStatements(c.Scheme).Statements)
+		},
 	}
 }

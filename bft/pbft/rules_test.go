@@ -8,6 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/foresay/foresay/bft"
+	"github.com/foresay/foresay/bft/bfttest"
+	"github.com/foresay/foresay/bft/kit"
 	"github.com/foresay/foresay/internal/wirefmt/wiretest"
 )
 
@@ -51,26 +53,20 @@ func samples() (*statements, []bft.Message) {
 	var secrets bft.Secrets
 	sc, me := bft.NewScheme("test", &secrets), secrets.Signer(1)
 	st := newStatements(sc)
-	r := st.requests.Sign(sc, me, bft.Request{Client: 7, Session: 2, Acked: 3, First: 4, Operations: []bft.Operation{
-		{Command: []byte("set"), After: 3, Conditions: []bft.Condition{{Number: 3, Digest: bft.Digest{1}}}}}})
-	b := requestBatch{[]batchEntry{{bft.Digest{3}, 9}}}
+	shared := bfttest.Samples(&st.Statements, me)
+	r, proof := shared[0].(kit.Submitted).Request, shared[2].(kit.StableProof).Proof
+	b := kit.Batch{Entries: []kit.BatchEntry{{Request: bft.Digest{3}, Time: 9}}}
 	o := orderBody{View: 1, Seq: 2, Batch: bft.Digest{4}}
 	order, vote := st.orders.Sign(sc, me, o), st.votes.Sign(sc, me, voteBody(o))
 	p := preparedProof{order, bft.Join([]bft.Signed[voteBody]{vote})}
-	at := st.checkpoints.Sign(sc, me, checkpointBody{8, bft.Digest{5}})
-	proof := bft.Join([]bft.Signed[checkpointBody]{at})
 	change := st.changes.Sign(sc, me, changeBody{3, proof, []preparedProof{p}})
 	start := st.starts.Sign(sc, me, startBody{3, []bft.Signed[changeBody]{change}, []bft.Signed[orderBody]{order}})
 	result := bft.Result{Outcome: bft.Executed, Value: []byte("v")}
-	return st, []bft.Message{
-		submitted{r, true}, earlyReply{st.early.Sign(sc, me, earlyBody{1, 7, 2, []earlyItem{{4, result}}})},
-		proposal{order, b, []bft.Signed[bft.Request]{r}}, prepare{vote}, reached{at}, viewChange{change}, newView{start},
-		stableProof{proof}, bodies{[]requestBatch{b}, []bft.Signed[bft.Request]{r}}, preparedRecord{p},
-		replies{1, 2, []replyItem{{4, 5, true, result.Digest(), true, result}, {Number: 5, Seq: 6}}},
-		readAsk{3, []byte("q"), true}, readReply{3, bft.Digest{6}, true, []byte("v")}, commit{o, true},
-		status{1, true, 8, 9}, wanted{[]bft.Digest{{7}}, []bft.Digest{{8}}}, stateWanted{8, []string{"w"}},
-		statePage{8, "w", []byte("page")}, viewRecord{3, true}, doneRecord{9},
-	}
+	return st, append(shared,
+		earlyReply{st.early.Sign(sc, me, earlyBody{1, 7, 2, []earlyItem{{4, result}}})},
+		proposal{order, b, []bft.Signed[bft.Request]{r}}, prepare{vote}, viewChange{change}, newView{start},
+		preparedRecord{p}, replies{1, 2, []replyItem{{4, 5, true, result.Digest(), true, result}, {Number: 5, Seq: 6}}},
+		commit{o, true}, status{1, true, 8, 9}, viewRecord{3, true})
 }
 
 func TestCodec(t *testing.T) {
@@ -81,8 +77,8 @@ func TestCodec(t *testing.T) {
 // TestSmallRequests: a list of the smallest requests there are is no list that is cut off.
 func TestSmallRequests(t *testing.T) {
 	st, _ := samples()
-	least := st.requests.Forge(bft.Key{}, nil, bft.Request{})
-	for _, m := range []bft.Message{bodies{Requests: []bft.Signed[bft.Request]{least, least}},
+	least := st.Requests.Forge(bft.Key{}, nil, bft.Request{})
+	for _, m := range []bft.Message{kit.Bodies{Requests: []bft.Signed[bft.Request]{least, least}},
 		proposal{Order: st.orders.Forge(bft.Key{}, nil, orderBody{}), Requests: []bft.Signed[bft.Request]{least}}} {
 		b, err := st.format().Append(nil, m)
 		if err != nil {

@@ -128,7 +128,7 @@ func TestRot(t *testing.T) {
 	const values, tree = "s/v", "s/t"
 	for name, rot := range map[string]bfttest.Rot{
 		"at starts": {AtStart: []string{values, tree}},
-		"running":   {Running: []string{values}, Every: 700 * time.Millisecond, Until: 2 * time.Second},
+		"running":   {Running: []string{values}, Every: 400 * time.Millisecond, For: 2 * time.Second},
 	} {
 		for seed := range uint64(4) {
 			sc := bfttest.Scenario{Protocol: pbft.Protocol(), Seed: seed, For: 2 * time.Second,

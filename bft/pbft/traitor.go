@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/foresay/foresay/bft"
+	"github.com/foresay/foresay/bft/kit"
 	"github.com/foresay/foresay/protocol"
 )
 
@@ -82,7 +83,7 @@ func (t *traitor) Start(env *protocol.Env[bft.Message], log []protocol.Record[bf
 }
 
 func (t *traitor) Receive(env *protocol.Env[bft.Message], from protocol.ID, msg bft.Message) {
-	if m, ok := msg.(submitted); ok && t.strategy == starve && m.Request.Body().Client%100 == 0 {
+	if m, ok := msg.(kit.Submitted); ok && t.strategy == starve && m.Request.Body().Client%100 == 0 {
 		return
 	}
 	t.inner.Receive(env, from, msg)
@@ -117,7 +118,7 @@ func (t *traitor) Expire(env *protocol.Env[bft.Message], timer protocol.Timer) {
 	t.late = nil
 	t.ticks++
 	if t.strategy == omit && t.ticks%20 == 0 {
-		c := changeBody{View: t.inner.view + 1}
+		c := changeBody{View: t.inner.View + 1}
 		t.toAll(env, viewChange{t.st.changes.Sign(t.cfg.Scheme, t.cfg.Signer, c)})
 	}
 	if t.strategy == amnesia && t.ticks%30 == 0 {
@@ -147,11 +148,11 @@ func (t *traitor) forge(env *protocol.Env[bft.Message]) {
 	m := t.said[len(t.said)/2]
 	t.toAll(env, m)
 	for _, p := range t.cfg.Directory.Members {
-		o := orderBody{View: t.inner.view, Seq: t.inner.top + 1, Batch: bft.Digest{1}}
+		o := orderBody{View: t.inner.View, Seq: t.inner.Top + 1, Batch: bft.Digest{1}}
 		t.toAll(env, prepare{t.st.votes.Forge(p.Key, []byte("trust me"), voteBody(o))})
 		t.toAll(env, proposal{Order: t.st.orders.Forge(p.Key, []byte("trust me"), o)})
-		t.toAll(env, reached{t.st.checkpoints.Forge(p.Key, nil, checkpointBody{Seq: t.inner.low() + 8})})
-		t.toAll(env, viewChange{t.st.changes.Forge(p.Key, nil, changeBody{View: t.inner.view + 3})})
+		t.toAll(env, kit.Reached{Checkpoint: t.st.Checkpoints.Forge(p.Key, nil, kit.Checkpoint{Seq: t.inner.Low() + 8})})
+		t.toAll(env, viewChange{t.st.changes.Forge(p.Key, nil, changeBody{View: t.inner.View + 3})})
 	}
 	t.said = t.said[len(t.said)/2:]
 }
@@ -234,20 +235,20 @@ func (t *traitor) lie(msg bft.Message) bft.Message {
 			}
 			return m
 		}
-	case readReply:
+	case kit.ReadReply:
 		if t.strategy == lieReads {
 			m.Full, m.Value, m.Digest = true, wrong.Value, wrong.Digest()
 			return m
 		}
-	case statePage:
+	case kit.StatePage:
 		if t.strategy == lieReads {
 			m.Page = append(slices.Clone(m.Page), 0)
 			return m
 		}
-	case reached:
+	case kit.Reached:
 		if t.strategy == lieCheckpoint {
-			return reached{t.st.checkpoints.Sign(t.cfg.Scheme, t.cfg.Signer, checkpointBody{m.Checkpoint.Body().Seq,
-				bft.Digest{1}})}
+			c := kit.Checkpoint{Seq: m.Checkpoint.Body().Seq, State: bft.Digest{1}}
+			return kit.Reached{Checkpoint: t.st.Checkpoints.Sign(t.cfg.Scheme, t.cfg.Signer, c)}
 		}
 	case viewChange:
 		if t.strategy == omit {
@@ -272,7 +273,7 @@ func (t *traitor) begin(s startBody) startBody {
 			orders = append(orders, orderBody{View: s.View, Seq: s.Orders[i].Body().Seq})
 		}
 		if len(orders) == 0 {
-			orders = append(orders, orderBody{View: s.View, Seq: t.inner.low() + 1})
+			orders = append(orders, orderBody{View: s.View, Seq: t.inner.Low() + 1})
 		}
 	case hasty:
 		s.Changes = []bft.Signed[changeBody]{own}

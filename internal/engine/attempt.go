@@ -43,7 +43,10 @@ func (t *task) send(c *call, use *spectree.Use, speculative bool) {
 	}
 	a.call, a.number, a.speculative = c, c.attempts, speculative
 	c.attempt = a
-	if speculative && c.tree.Uses() > 0 { // else it is there to be adopted
+	if speculative && c.tree.Effect() == spectree.Predicated {
+		a.assume()
+		t.offerAgain(use)
+	} else if speculative && c.tree.Uses() > 0 { // else it is there to be adopted
 		if wait := t.settlesWithin(c, use); wait > 0 {
 			c.stopped = now() // however often it is postponed
 			t.postpone(a, wait)
@@ -74,6 +77,8 @@ func (t *task) launch(a *Attempt, use *spectree.Use) {
 	if !a.speculative {
 		a.due = c.due()
 		t.plain.Store(a)
+	}
+	if !a.speculative || c.tree.Effect() == spectree.Predicated { // it has an answer, or is refused, by itself
 		t.underWay(a)
 	}
 	_, a.blocking = c.op.Transport.(BlockingTransport)
@@ -111,6 +116,9 @@ func (t *task) launch(a *Attempt, use *spectree.Use) {
 		t.done <- struct{}{} // has room: there is one idle goroutine
 		return
 	}
+	if a.queued() {
+		c.op.Domain.enqueue(a)
+	}
 	t.todo = append(t.todo, duty{kind: dutyStart, of: a})
 }
 
@@ -129,11 +137,14 @@ func (t *task) sent(a *Attempt) {
 
 // start begins an attempt in a goroutine that may wait for its end.
 func (a *Attempt) start() {
-	if a.blocking {
+	switch {
+	case a.blocking:
 		go a.carry()
-		return
+	case a.queued():
+		a.call.op.Domain.start()
+	default:
+		a.begin()
 	}
-	a.begin()
 }
 
 // carry is start in a goroutine of its own.
@@ -215,6 +226,7 @@ type Attempt struct {
 	answered    moment    // see Tentative
 	due         time.Time // when the code's own time limit is over
 	resolver    func(confirmed bool)
+	assumed     *assumptions // on which a predicated call was sent
 	held        chan struct{}
 	speculative bool
 	resolved    bool
@@ -253,27 +265,6 @@ func (a *Attempt) Number() int { return int(a.number) }
 
 // Depth returns how many open assumptions the caller stands on.
 func (a *Attempt) Depth() int { return int(a.depth) }
-
-// Assumes returns the operations whose predicted results the caller of a speculative attempt goes
-// on with. ok is false if it stands on more than these.
-func (a *Attempt) Assumes() (ops []*Operation, ok bool) {
-	a.call.task.mu.Lock()
-	defer a.call.task.mu.Unlock()
-	use := a.call.tree.First()
-	if use == nil {
-		return nil, false
-	}
-	calls, ok := use.Assumptions()
-	for _, tc := range calls {
-		c, known := tc.Data.(*call)
-		if !known || c.op == nil {
-			ok = false
-			continue
-		}
-		ops = append(ops, c.op)
-	}
-	return ops, ok
-}
 
 // Budget returns how many runs the callee may start beyond its first: what the
 // task has left of Limits.Replays, less one that it keeps for itself, for its own
@@ -383,7 +374,12 @@ func (a *Attempt) Predict(v any) {
 		if t.rec != nil {
 			t.rec.predicted(c)
 		}
-		t.tree.Predicted(c.tree)
+		if ft, ok := c.op.Transport.(*futureTransport); ok {
+			domain, effects := ft.f.basis(v).of()
+			t.tree.PredictedOn(c.tree, domain, effects)
+		} else {
+			t.tree.Predicted(c.tree)
+		}
 	}
 	t.unlock()
 }
@@ -415,8 +411,9 @@ func (a *Attempt) Withdraw(v any) {
 	}
 	t.mu.Lock()
 	if !a.finished && c.attempt == a && !c.abandoned {
-		c.withdrawn = append(c.withdrawn[:len(c.withdrawn):len(c.withdrawn)], i)
-		t.tree.Withdraw(c.tree, i)
+		if t.tree.Withdraw(c.tree, i) {
+			c.withdrawn = append(c.withdrawn[:len(c.withdrawn):len(c.withdrawn)], i)
+		}
 	}
 	t.unlock()
 }
@@ -510,9 +507,13 @@ func (a *Attempt) finish(v any, err error) {
 		if c.attempt == a && !a.finished {
 			t.notUnderWay(a)
 			a.finished, c.late = true, err != nil && t.ending != nil
+			a.assumed = nil // which would keep all that it stood on, and so on
 			c.value, c.err, c.finished = v, err, now()
 			if c.ended = a.ended(err); c.ended != nil {
 				t.tree.Ended(c.tree)
+			}
+			if c.op.Domain != nil && (c.ended != nil || c.late) { // its server may carry it out all the same
+				t.tree.Unsure(c.tree)
 			}
 			c.looks.complete()
 			c.guess = guess

@@ -226,9 +226,9 @@ func (a *arrival) withdrawn(v any) {
 	}
 	next := c.hint
 	c.mu.Unlock()
-	c.out.withdraw(v)
+	c.out.withdraw(v, nil)
 	if next != nil {
-		c.out.predict(next.value)
+		c.out.predict(next.value, nil)
 	}
 }
 
@@ -246,7 +246,7 @@ func (c *combination) early(o offer) {
 	}
 	c.mu.Unlock()
 	if first {
-		c.out.predict(o.value)
+		c.out.predict(o.value, nil)
 	}
 }
 

@@ -140,17 +140,17 @@ func TestWithdrawnByOneMember(t *testing.T) {
 			t.Fatalf("heard %q; want %q", s, want)
 		}
 	}
-	members[0].f.predict(1)
-	members[1].f.predict(1)
-	members[2].f.predict(2)
-	members[2].f.predict(3)
-	members[2].f.withdraw(3) // nobody heard of it
-	members[0].f.withdraw(1)
+	members[0].f.predict(1, nil)
+	members[1].f.predict(1, nil)
+	members[2].f.predict(2, nil)
+	members[2].f.predict(3, nil)
+	members[2].f.withdraw(3, nil) // nobody heard of it
+	members[0].f.withdraw(1, nil)
 	expect("+1")
-	members[1].f.withdraw(1)
+	members[1].f.withdraw(1, nil)
 	expect("+1 -1 +2")
-	members[2].f.withdraw(2)
-	members[0].f.predict(4)
+	members[2].f.withdraw(2, nil)
+	members[0].f.predict(4, nil)
 	expect("+1 -1 +2 -2 +4")
 }
 

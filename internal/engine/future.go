@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -69,7 +70,9 @@ type future struct {
 
 	mu          sync.Mutex
 	predictions []any
-	backers     []int // how many runs offer each prediction, 1 more if it was a Guess
+	backers     []int      // how many runs offer each prediction, 1 more if it was a Guess
+	bases       [][]*basis // on which of them do, as far as that is known
+	effectful   []any      // predictions of runs that made calls with effects
 	subscribers []subscriber
 	settled     bool
 
@@ -86,6 +89,7 @@ type future struct {
 	err     error
 	failed  *PanicError
 	effects bool    // calls with side effects were made for it
+	unknown bool    // it says nothing about guesses: its task ended before it was done
 	lanes   []*lane // whose assumptions it depends on, in a run
 	// plainEnd is when tasks of its own would have had the result without speculation,
 	// if somebody counts.
@@ -116,6 +120,10 @@ func newFuture(ctx context.Context, equal func(p, a any) bool) *future {
 }
 
 func equalValues(a, b any) bool {
+	if sa, ok := a.(loopState); ok {
+		sb, ok := b.(loopState)
+		return ok && sa.done == sb.done && equalValues(sa.value, sb.value)
+	}
 	if pa, ok := a.(proto.Message); ok {
 		if pb, ok := b.(proto.Message); ok {
 			return proto.Equal(pa, pb)
@@ -124,42 +132,96 @@ func equalValues(a, b any) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// predict offers a value for the result.
-func (f *future) predict(v any) {
+// predict offers a value for the result, which stands on b, if that is known. It reports false if
+// it was offered already and counts as another one, since there were effects in one case only.
+func (f *future) predict(v any, b *basis) bool {
 	f.mu.Lock()
+	_, effects := b.of()
 	for i, p := range f.predictions {
-		if f.settled || f.backers[i] > 0 && equalValues(p, v) {
-			f.backers[i]++
+		known := equalValues(p, v)
+		if known && effects != f.isEffectful(v) {
 			f.mu.Unlock()
-			return
+			return false
+		}
+		if f.settled || known && f.backers[i] > 0 {
+			f.backers[i]++
+			f.stand(i, b)
+			f.mu.Unlock()
+			return true
 		}
 	}
 	f.predictions = append(f.predictions, v)
 	f.backers = append(f.backers, 1)
+	f.stand(len(f.predictions)-1, b)
+	if effects {
+		f.effectful = append(f.effectful, v)
+	}
 	subs := f.subscribers
 	f.mu.Unlock()
 	for _, s := range subs {
-		s.predicted(v)
+		if mayHear(s, effects) {
+			s.predicted(v)
+		}
 	}
+	return true
+}
+
+// mayHear reports whether a subscriber is told of a prediction: one for which there were effects is
+// for code that keeps what follows behind these.
+func mayHear(s subscriber, effects bool) bool {
+	_, follows := s.(follower)
+	return follows || !effects
+}
+
+// follower is a subscriber that is told of predictions for which there were effects.
+type follower interface{ follows() }
+
+// hadEffects reports whether calls with effects were made for a prediction.
+func (f *future) hadEffects(v any) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.isEffectful(v)
+}
+
+// isEffectful is hadEffects under mu.
+func (f *future) isEffectful(v any) bool {
+	return slices.ContainsFunc(f.effectful, func(p any) bool { return equalValues(p, v) })
+}
+
+// stand notes what one of those who offer a prediction stands on. Under mu.
+func (f *future) stand(i int, b *basis) {
+	if b == nil {
+		return
+	}
+	for len(f.bases) <= i {
+		f.bases = append(f.bases, nil)
+	}
+	f.bases[i] = append(f.bases[i], b)
 }
 
 // withdraw takes back one offer of a value. Once nobody offers it any more,
 // what stands on it gives its place to what stands on better guesses.
-func (f *future) withdraw(v any) {
+func (f *future) withdraw(v any, b *basis) {
 	f.mu.Lock()
 	var subs []subscriber
 	for i, p := range f.predictions {
 		if !f.settled && f.backers[i] > 0 && equalValues(p, v) {
 			f.backers[i]--
+			if i < len(f.bases) && len(f.bases[i]) > 1 { // the last is for those who go on with it all the same
+				f.bases[i] = slices.DeleteFunc(slices.Clone(f.bases[i]), func(o *basis) bool { return o == b })
+			}
 			if f.backers[i] == 0 {
 				subs = f.subscribers
 			}
 			break
 		}
 	}
+	effects := f.isEffectful(v)
 	f.mu.Unlock()
 	for _, s := range subs {
-		s.withdrawn(v)
+		if mayHear(s, effects) {
+			s.withdrawn(v)
+		}
 	}
 }
 
@@ -191,7 +253,7 @@ func (f *future) subscribe(s subscriber) {
 	settled := f.settled
 	var known []any
 	for i, p := range f.predictions {
-		if f.backers[i] > 0 {
+		if f.backers[i] > 0 && mayHear(s, f.isEffectful(p)) {
 			known = append(known, p)
 		}
 	}
@@ -238,19 +300,36 @@ type futureSink struct {
 	f    *future
 	task *task
 	stop func() bool // ends the watch over the task's context, if that can end
+
+	mu      sync.Mutex
+	offered map[*run]*basis // what is offered, and on what it stands
 }
 
 func (s *futureSink) offer(r *run) {
-	// What depends on a prediction must not run ahead of side effects that the
-	// prediction's own run has yet to make.
-	if r.failed == nil && !r.goexit && r.err == nil && !r.tree.HasEffects() {
-		s.f.predict(r.value)
+	if r.failed != nil || r.goexit || r.err != nil {
+		return
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, offered := s.offered[r]; offered {
+		return
+	}
+	b, ok := s.task.standsOn(r)
+	if !ok || !s.f.predict(r.value, b) {
+		return
+	}
+	if s.offered == nil {
+		s.offered = make(map[*run]*basis)
+	}
+	s.offered[r] = b
 }
 
 func (s *futureSink) withdraw(r *run) {
-	if r.failed == nil && !r.goexit && r.err == nil && !r.tree.HasEffects() {
-		s.f.withdraw(r.value)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if b, offered := s.offered[r]; offered {
+		delete(s.offered, r)
+		s.f.withdraw(r.value, b)
 	}
 }
 
@@ -281,8 +360,11 @@ func (s *futureSink) finish(r *run, err error, failed *PanicError) {
 	if r != nil {
 		r.ctx.cancel(context.Canceled)
 	}
+	s.task.mu.Lock()
+	late := s.task.ending != nil
+	s.task.mu.Unlock()
 	s.f.settle(func() {
-		s.f.err = err
+		s.f.err, s.f.unknown = err, late || r == nil
 		if r == nil {
 			return
 		}
@@ -308,6 +390,9 @@ func (f *future) result(l *lane) (any, error) {
 }
 
 func own(v any) any {
+	if s, ok := v.(loopState); ok {
+		return loopState{own(s.value), s.done}
+	}
 	if m, ok := v.(proto.Message); ok && m != nil {
 		return proto.Clone(m)
 	}
@@ -339,7 +424,7 @@ func (f *future) await(ctx context.Context) (any, error) {
 // awaitTask makes the other task's result a call of this one.
 func (f *future) awaitTask(ctx context.Context, l *lane) (any, error) {
 	op := &Operation{CallSite: futureCallSite(), Identity: fmt.Sprintf("%p", f), Transport: &futureTransport{f}}
-	spec := &spectree.CallSpec{Op: "future\x00" + op.Identity, NoPrediction: l.run.task.killed()}
+	spec := &spectree.CallSpec{Op: "future\x00" + op.Identity, Followed: true, NoPrediction: l.run.task.killed()}
 	v, err := l.run.task.make(ctx, l, op, spec, quest{mode: control.ModeOn}, nil)
 	if err == errPanicked {
 		return nil, l.raise(f.failed)
@@ -369,7 +454,9 @@ func (ft *futureTransport) Start(_ context.Context, a *Attempt) {
 	ft.f.subscribe(&futureAttempt{ft.f, a})
 }
 
-func (ft *futureTransport) Equal(p, a any) bool      { return !ft.f.effects && ft.f.equal(p, a) }
+func (ft *futureTransport) Equal(p, a any) bool {
+	return ft.f.effects == ft.f.hadEffects(p) && ft.f.equal(p, a)
+}
 func (ft *futureTransport) Same(a, b any) bool       { return equalValues(a, b) }
 func (ft *futureTransport) Accept(v any) (any, bool) { return v, true }
 
@@ -396,6 +483,7 @@ type futureAttempt struct {
 	a *Attempt
 }
 
+func (s *futureAttempt) follows()        {}
 func (s *futureAttempt) predicted(v any) { s.a.Predict(v) }
 func (s *futureAttempt) withdrawn(v any) { s.a.Withdraw(v) }
 
@@ -403,6 +491,9 @@ func (s *futureAttempt) completed() {
 	if s.f.failed != nil {
 		s.a.Finish(nil, errPanicked)
 		return
+	}
+	if s.f.unknown {
+		s.a.unsure()
 	}
 	s.a.Finish(s.f.value, s.f.err)
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"sync"
 
 	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/internal/spectree"
@@ -21,8 +22,8 @@ type Operation struct {
 	Identity string
 	// Whole says that Identity tells the call site and the connection, too.
 	Whole bool
-	// Domain is that of calls which their servers keep in the order in which the code makes them: one
-	// need not wait for the answers of those before it. nil: it has none.
+	// Domain is that of calls which their servers keep in the order in which the code makes them:
+	// one need not wait for the answers of those before it. nil: it has none.
 	Domain *Domain
 	// Request is the request as the CallSite's predictors and conflict key see it.
 	Request any
@@ -41,8 +42,53 @@ type Operation struct {
 	light *light // whose call it is, see Plainly
 }
 
-// Domain is driver.Domain.
-type Domain = spectree.Domain
+// Domain is driver.Domain. Attempts at predicated calls begin in the order in which the engine
+// sends them, whichever tasks they belong to: what one of them stands on has begun before it.
+type Domain struct {
+	tree spectree.Domain
+
+	mu       sync.Mutex
+	attempts []*Attempt // that are to begin
+	starting bool       // somebody begins them
+}
+
+// of returns the domain as the tree knows it.
+func (d *Domain) of() *spectree.Domain {
+	if d == nil {
+		return nil
+	}
+	return &d.tree
+}
+
+// queued reports whether the attempt begins in its turn.
+func (a *Attempt) queued() bool { return a.call.tree.Effect() == spectree.Predicated && !a.blocking }
+
+// enqueue has an attempt begin after those before it.
+func (d *Domain) enqueue(a *Attempt) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.attempts = append(d.attempts, a)
+}
+
+// start begins the attempts, unless somebody does.
+func (d *Domain) start() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.starting {
+		return
+	}
+	d.starting = true
+	for len(d.attempts) > 0 {
+		a := d.attempts[0]
+		if d.attempts = d.attempts[1:]; len(d.attempts) == 0 {
+			d.attempts = nil
+		}
+		d.mu.Unlock()
+		a.begin()
+		d.mu.Lock()
+	}
+	d.starting = false
+}
 
 // Transport is driver.Transport, and the same type.
 type Transport = interface {

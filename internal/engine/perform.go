@@ -95,7 +95,7 @@ func (t *task) describe(l *lane, op *Operation) (spectree.CallSpec, quest) {
 		mode = control.ModeOn
 	}
 	spec := spectree.CallSpec{
-		Op: op.key(), Effect: op.class(), Conflict: op.conflict(), Domain: op.Domain,
+		Op: op.key(), Effect: op.class(), Conflict: op.conflict(), Domain: op.Domain.of(),
 		Ordered: op.config().Ordered, NoPrediction: deep || op.Observed || mode != control.ModeOn,
 		NoSpeculation: deep || op.Observed || !op.CanSpeculate,
 	}
@@ -117,6 +117,11 @@ func (op *Operation) class() spectree.Effect {
 		return spectree.None
 	case control.EffectStaged:
 		return spectree.Staged
+	case control.EffectPredicated:
+		if op.Domain == nil { // whose server could not check anything
+			return spectree.Immediate
+		}
+		return spectree.Predicated
 	default:
 		return spectree.Immediate
 	}

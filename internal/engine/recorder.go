@@ -59,7 +59,7 @@ func (r *recorder) call(c *spectree.Call) *report.Call {
 }
 
 func effectName(e spectree.Effect) string {
-	return [...]string{"none", "staged", "immediate"}[e]
+	return [...]string{"none", "staged", "immediate", "predicated"}[e]
 }
 
 // used notes that a run made a call.

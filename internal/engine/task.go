@@ -300,6 +300,7 @@ func (t *task) finish() {
 	if t.out != nil {
 		t.todo = append(t.todo, duty{kind: dutyComplete, of: t.winner})
 	}
+	t.winner.err = t.outcomeUnknown(t.winner.err)
 	t.ended = true
 	t.settleRuns()
 	t.uncast()
@@ -311,7 +312,7 @@ func (t *task) fail(err error) {
 	if t.err != nil || t.ended {
 		return
 	}
-	t.err = err
+	t.err = t.outcomeUnknown(err)
 	t.stopTimers()
 	if t.final != nil && !isClosed(t.final) {
 		close(t.final)

@@ -96,7 +96,7 @@ func (t *Tree) hasty(c *Call) bool {
 // one, or one before it, read anew before it had made what had happened, or nil. There are two ways
 // then.
 func (t *Tree) unread(r *Run) *Call {
-	if t.gaveUp() || len(t.forkers) > 0 {
+	if t.gaveUp() || len(t.seldom().forkers) > 0 {
 		return nil
 	}
 	for _, u := range r.uses {

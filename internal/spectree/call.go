@@ -16,9 +16,10 @@ type Effect uint8
 
 // The effect classes.
 const (
-	None      Effect = iota // free of side effects: may run under a speculative caller
-	Staged                  // the callee stages its effects until it is confirmed
-	Immediate               // takes effect when it runs: waits until its caller is confirmed
+	None       Effect = iota // free of side effects: may run under a speculative caller
+	Staged                   // the callee stages its effects until it is confirmed
+	Immediate                // takes effect when it runs: waits until its caller is confirmed
+	Predicated               // the callee refuses it if its caller's guesses, which it is told, were wrong
 )
 
 // Answers that are not the index of a prediction.
@@ -41,7 +42,8 @@ type CallSpec struct {
 	Predictions int
 	Conflict    string // calls with different, non-empty keys commute
 	// Domain is that of a callee which keeps its calls in order, unless it is nil: one of them need
-	// not wait for the answers of those before it.
+	// not wait for the answers of those before it. A Predicated call is sent on guesses at calls of
+	// its own domain only.
 	Domain  *Domain
 	Effect  Effect
 	Ordered bool // sent only after the answers of earlier ordered calls
@@ -55,6 +57,9 @@ type CallSpec struct {
 	// Once says that all calls of the task with this Op are one call. It takes
 	// no predictions.
 	Once bool
+	// Followed says that another task answers the call: what its predictions stand on is known, see
+	// PredictedOn.
+	Followed bool
 	// Lanes are those whose code computes the answer of a local call.
 	Lanes []string
 }
@@ -104,6 +109,7 @@ type Call struct {
 	uses        []*Use
 	wakes       []*Call // calls to evaluate when this one is answered
 	hold        string  // the reason last given
+	terms       *terms  // what few calls have, or nil
 }
 
 // Effect returns the call's effect class.
@@ -186,6 +192,7 @@ type Use struct {
 	// gaveUp and unneeded say that the run got no answer, see Drop.
 	gaveUp, unneeded bool
 	taken            bool  // the run's code has the answer, see Spent
+	touched          bool  // its call turned out to have had effects, see Touch
 	joined           int32 // so many lanes its lane had waited for
 }
 
@@ -196,17 +203,6 @@ func (u *Use) Answer() int { return u.answer }
 // Blocker returns an unanswered call whose guessed answer the use depends on,
 // or nil.
 func (u *Use) Blocker() *Call { return u.dep.blocker() }
-
-// Assumptions returns the calls whose guessed results the use depends on. ok is false if it depends
-// on more: on a guess at what the task's own code computes, or on the task's caller.
-func (u *Use) Assumptions() (calls []*Call, ok bool) {
-	ok = u.Run.tree.caller == CallerConfirmed
-	for _, g := range u.dep.guesses(u.Run) {
-		ok = ok && !g.call.spec.Local
-		calls = append(calls, g.call)
-	}
-	return calls, ok && (len(calls) > 0 || u.dep.blocker() == nil)
-}
 
 // onceLane is the lane in the keys of calls that are one call in the whole task, whoever makes
 // them.
@@ -315,12 +311,19 @@ func (c *Call) misled() bool { return c.predictions > 0 && c.answered && c.resul
 // have had side effects: what follows must not use what was made without them.
 func (t *Tree) Touch(l *Lane, op string) {
 	for i := len(l.uses) - 1; i >= 0; i-- {
-		if c := l.uses[i].Call; c.spec.Op == op {
-			l.run.effects = true
-			l.eff = l.eff.push(c)
-			t.unanswered.count(c)
+		if l.uses[i].Call.spec.Op == op {
+			t.touch(l.uses[i])
 			return
 		}
+	}
+}
+
+func (t *Tree) touch(u *Use) {
+	if l := u.lane; !u.touched {
+		u.touched = true
+		l.run.effects = true
+		l.eff = l.eff.push(u.Call)
+		t.unanswered.count(u.Call)
 	}
 }
 
@@ -347,6 +350,9 @@ func (t *Tree) lookup(l *Lane, k key, s *CallSpec) (*Call, key) {
 	}
 	if s.Effect != None {
 		if c := t.sent.find(k); c != nil && !r.made(c) {
+			return c, k
+		}
+		if c := t.undecidedAt(k); c != nil && c.key.variant == k.variant && !r.made(c) {
 			return c, k
 		}
 		if c := t.counterpart(l, k, s.Effect); c != nil {
@@ -418,7 +424,7 @@ func (t *Tree) maySpeculate(u *Use) bool {
 	r, c := u.Run, u.Call
 	switch {
 	case c.spec.Local:
-		if _, wrong := t.refuted[c.localKey()]; wrong {
+		if _, wrong := t.seldom().refuted[c.localKey()]; wrong {
 			return false
 		}
 	case c.spec.Effect != None && !c.irrevocable() && u.overdue() != nil, t.hasty(c):

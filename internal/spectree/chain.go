@@ -114,7 +114,13 @@ func sameDomain(c, o *Call) bool {
 // commutes with all of them need not look at each.
 type tally struct {
 	all, unkeyed int
-	keyed        map[string]int
+	counts       map[counted]int
+}
+
+// counted is what calls have in common: a conflict key, or a domain.
+type counted struct {
+	conflict string
+	domain   *Domain
 }
 
 // count adds the call, once.
@@ -136,16 +142,22 @@ func (y *tally) forget(c *Call) {
 
 func (y *tally) add(c *Call, n int) {
 	y.all += n
-	key := c.spec.Conflict
-	if key == "" {
+	if d := c.spec.Domain; d != nil {
+		y.addTo(counted{domain: d}, n)
+	}
+	if key := c.spec.Conflict; key == "" {
 		y.unkeyed += n
-		return
+	} else {
+		y.addTo(counted{conflict: key}, n)
 	}
-	if y.keyed == nil {
-		y.keyed = make(map[string]int)
+}
+
+func (y *tally) addTo(what counted, n int) {
+	if y.counts == nil {
+		y.counts = make(map[counted]int)
 	}
-	if y.keyed[key] += n; y.keyed[key] == 0 {
-		delete(y.keyed, key)
+	if y.counts[what] += n; y.counts[what] == 0 {
+		delete(y.counts, what)
 	}
 }
 
@@ -153,8 +165,11 @@ func (y *tally) add(c *Call, n int) {
 // not disjoint from key.
 func (y *tally) conflict(c *Call, key string) bool {
 	n := y.all
+	if d := c.spec.Domain; d != nil && y.counts[counted{domain: d}] == n {
+		return false
+	}
 	if key != "" {
-		n = y.unkeyed + y.keyed[key]
+		n = y.unkeyed + y.counts[counted{conflict: key}]
 	}
 	if c.counted && !disjoint(c.spec.Conflict, key) {
 		n--

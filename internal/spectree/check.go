@@ -96,11 +96,11 @@ func (t *Tree) checkRun(r *Run) error {
 		return fmt.Errorf("%d open assumptions, counted %d", open, r.open)
 	}
 	for _, l := range r.parked {
-		if !r.pinned || r.open == 0 && t.caller == CallerConfirmed || l.run != r {
+		if !r.pinned || r.open == 0 && t.caller == CallerConfirmed && t.mayEnd() || l.run != r {
 			return fmt.Errorf("lane %q waits at a barrier that it may pass", l.id)
 		}
 	}
-	if r.returned && r.open == 0 && t.final == nil {
+	if r.returned && r.open == 0 && t.final == nil && t.mayEnd() {
 		return fmt.Errorf("it returned, stands on no guess and is not final")
 	}
 	return nil
@@ -181,11 +181,19 @@ func (t *Tree) checkProgress(c *Call) error {
 		before, _ := t.before(u, false)
 		free = before == nil
 	}
+	free = free && !(right && t.parted(c) != nil)
 	mayGo := right || c.spec.Effect != Immediate && !c.spec.NoSpeculation && !c.refused
+	if !right && mayGo && c.spec.Effect == Predicated {
+		_, missing := u.Run.gather(c.spec.Domain, u.dep)
+		mayGo = missing == nil && t.caller == CallerConfirmed
+	}
 	switch {
 	case c.send == unsent && !c.answered && free && mayGo:
 		return fmt.Errorf("it is held for no reason (%q)", c.hold)
-	case right && c.send == sentSpeculative && !c.confirmed && (c.spec.Effect == None || t.blocker(u.eff, c, "") == nil):
+	case c.undecided() && c.holds():
+		return fmt.Errorf("its conditions are true and it does not count as certain")
+	case right && c.send == sentSpeculative && !c.confirmed && c.spec.Effect != Predicated &&
+		(c.spec.Effect == None || t.blocker(u.eff, c, "") == nil):
 		return fmt.Errorf("it is not confirmed although its caller is right")
 	case right && c.answered && c.Confirmed():
 		return fmt.Errorf("it is not settled although its caller is right")

@@ -40,6 +40,9 @@ func (c *Call) givenUp() bool {
 	if t.dropped == nil || c.irrevocable() || c.settled {
 		return false
 	}
+	if c.undecided() { // its server may carry it out all the same
+		return false
+	}
 	ends := c.spec.Effect != None || c.spec.Ordered
 	return slices.ContainsFunc(t.runs, func(r *Run) bool { return (ends || r.open == 0) && r.made(c) })
 }

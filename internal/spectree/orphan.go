@@ -25,6 +25,8 @@ func (t *Tree) detach(u *Use) {
 	switch {
 	case c.spec.Local, c.send == unsent && !c.answered, c.postponed:
 		t.abandon(c)
+	case c.undecided() && c.doomed():
+		t.abandon(c) // its server refuses it
 	case c.givenUp():
 		t.abandon(c) // as if that run had been the last to let go
 	case c.settled, c.Confirmed() && !c.underWay():
@@ -54,6 +56,10 @@ func (t *Tree) unorphan(c *Call) {
 		return
 	}
 	c.orphanedAt = 0
+	if c.undecided() { // see mayEnd and parted
+		t.doubtful = true
+		t.freed = append(t.freed, c.wakes...)
+	}
 	last := len(t.orphans) - 1
 	moved := t.orphans[last]
 	t.orphans[c.orphan], moved.orphan = moved, c.orphan
@@ -87,7 +93,8 @@ func (t *Tree) Expire(overdue bool) {
 func (t *Tree) sweep(before int) {
 	for i := 0; i < len(t.orphans); {
 		c := t.orphans[i]
-		if int(c.orphanedAt) >= before || t.expects(c) || c.Confirmed() && !t.replaced(c) {
+		if int(c.orphanedAt) >= before || c.undecided() ||
+			t.expects(c) || c.Confirmed() && !t.replaced(c) {
 			i++
 			continue
 		}

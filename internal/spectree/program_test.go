@@ -53,8 +53,9 @@ type site struct {
 	nospec    bool
 	wrong     int // of 8 predictions
 	quick     bool
-	hidden    bool // the argument is no part of what identifies the call: see hide
-	opaque    bool // and cannot be compared either
+	session   uint8 // whose servers check what predicated calls stand on
+	hidden    bool  // the argument is no part of what identifies the call: see hide
+	opaque    bool  // and cannot be compared either
 }
 
 func (s *site) equal(prediction, actual int) bool {
@@ -180,6 +181,18 @@ func (p *program) hide(r *rand.Rand) {
 		s := &p.sites[i]
 		s.hidden = s.kind != actOnce && r.IntN(2) == 0
 		s.opaque = s.hidden && r.IntN(2) == 0
+	}
+}
+
+// predicate has many sites be of sessions whose servers check what their calls stand on: exactly,
+// so that what counts as equal is equal.
+func (p *program) predicate(r *rand.Rand) {
+	sessions := 1 + r.IntN(2)
+	for i := range p.sites {
+		if s := &p.sites[i]; s.kind != actOnce && s.kind != readTime && r.IntN(4) != 0 {
+			s.effect, s.session = Predicated, uint8(r.IntN(sessions))
+			s.tolerance, s.conflict, s.ordered = 0, false, false
+		}
 	}
 }
 

@@ -118,8 +118,17 @@ func (t *Tree) Refused(c *Call, reason string) {
 	if c.irrevocable() {
 		t.sent.remove(c)
 	}
-	c.refused, c.confirmed, c.postponed = true, false, false
+	// If one of its conditions is known to be false, it may be sent anew on those that others make it
+	// with.
+	c.refused = c.spec.Effect != Predicated || !c.doomed()
+	c.confirmed, c.postponed = false, false
 	c.send = unsent
+	if c.spec.Domain != nil {
+		c.note().conds, c.terms.sentFor = nil, nil
+		c.terms.refusals++ // what was sent on it is refused as well
+		t.freed = append(t.freed, c.wakes...)
+		t.doubtful = true // a run that returned may have waited for this
+	}
 	c.hold = ""
 	if len(c.uses) == 0 {
 		// Nothing of it is worth keeping for a replay.
@@ -128,6 +137,7 @@ func (t *Tree) Refused(c *Call, reason string) {
 		t.reconcile()
 	} else {
 		t.evaluateHeld(c, reason)
+		t.reconcile()
 	}
 	t.recheck()
 }
@@ -176,7 +186,9 @@ func (t *Tree) Resolve(c *Call, lanes []*Lane, match int) {
 	for _, l := range lanes {
 		c.pending.lent = l.lentTo(c, c.pending.lent)
 	}
+	t.freed = append(t.freed, c.wakes...) // what it stands on is known now
 	t.resolveLocal(c)
+	t.reconcile()
 	for _, l := range lanes {
 		t.untangle(l.run)
 	}
@@ -297,6 +309,7 @@ func (t *Tree) evaluateHeld(c *Call, refusal string) {
 		t.resolveLocal(c)
 		return
 	}
+	t.decide(c)
 	if c.dead || c.settled || len(c.uses) == 0 {
 		return
 	}
@@ -307,7 +320,7 @@ func (t *Tree) evaluateHeld(c *Call, refusal string) {
 	if right == nil || t.over {
 		return
 	}
-	if c.send == sentSpeculative && !c.confirmed {
+	if c.send == sentSpeculative && !c.confirmed && c.spec.Effect != Predicated { // see decide for these
 		// To confirm is to have the effects happen, so all earlier ones of the lane's past have to
 		// be answered. Calls that commute may be sent at once, but are confirmed one after the
 		// other.
@@ -348,6 +361,11 @@ func (t *Tree) dispatch(c *Call, right *Use, refusal string) {
 	}
 	switch {
 	case right != nil:
+		if p := t.parted(c); p != nil {
+			wakeOn(p, c)
+			t.held(c, "another call may yet take effect")
+			return
+		}
 		if c.spec.Effect != None && !t.release(c, u) {
 			return
 		}
@@ -361,7 +379,11 @@ func (t *Tree) dispatch(c *Call, right *Use, refusal string) {
 		t.held(c, "it has side effects and its caller is speculative")
 	case c.spec.NoSpeculation:
 		t.held(c, "it cannot be sent for a speculative caller")
+	case c.spec.Effect == Predicated && t.predicate(c, u) == nil:
 	default:
+		if at := c.noted().sentFor; at != nil {
+			u = at
+		}
 		t.sending(c, sentSpeculative)
 		a := t.emitCall(Send, c)
 		a.Use, a.Speculative = u, true
@@ -380,6 +402,9 @@ func (t *Tree) Launched(c *Call) { c.postponed = false }
 func (t *Tree) sending(c *Call, s sendState) {
 	t.now++
 	c.send, c.sentAt = s, t.now
+	if c.spec.Domain != nil {
+		t.freed = append(t.freed, c.wakes...) // from now on they can be sent on guesses at it
+	}
 }
 
 func (t *Tree) held(c *Call, reason string) {

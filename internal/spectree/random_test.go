@@ -19,6 +19,7 @@ type execution struct {
 	seed, index uint64
 	nondet      bool // the program's path depends on which run it is
 	drops       bool // it may give up waiting, which few programs do otherwise
+	predicated  bool // most of its calls are predicated
 	unchecked   bool // do not look at the tree's invariants, only at what it does
 	rescue      bool // have who is stuck go on
 	stats       *stats
@@ -36,6 +37,9 @@ func (e execution) execute() string {
 	}
 	if strict {
 		p.strict(rand.New(rand.NewPCG(e.seed, ^e.index)))
+	}
+	if e.predicated {
+		p.predicate(rand.New(rand.NewPCG(e.seed, ^e.index)))
 	}
 	s := newShell(p, rng)
 	s.rescue = e.rescue
@@ -277,6 +281,11 @@ func TestRandomPrograms(t *testing.T) {
 // with contexts that have ended.
 func TestRandomDrops(t *testing.T) {
 	runPrograms(t, 40_000, execution{drops: true})
+}
+
+// TestRandomPredicated checks the same on programs most of whose calls are predicated.
+func TestRandomPredicated(t *testing.T) {
+	runPrograms(t, 50_000, execution{predicated: true})
 }
 
 // TestRandomNondeterminism checks that what took effect is what the winner did,

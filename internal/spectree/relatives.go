@@ -163,7 +163,7 @@ func (c *children) compact() children {
 // goroutines share it counts only while it is held, as all of them may guess all the time.
 func (u *Use) Overtaken() bool {
 	c, r := u.Call, u.Run
-	if r.discarded || r.tree.over || c.dead || u.dep.blocker() == nil {
+	if r.discarded || r.tree.over || c.dead || u.dep.blocker() == nil || c.undecided() {
 		return false
 	}
 	if c.spec.Effect == None {

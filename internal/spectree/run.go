@@ -43,6 +43,7 @@ type Run struct {
 	entangled bool // see standOnRelatives
 	mixed     bool // some lane of it is
 	ahead     bool // it, or its caller, stood on a guess once
+	sentAhead bool // a predicated call was sent on what it stood on
 	open      int  // own assumptions that are not settled, those of path included
 	// path is what the run will assume for calls that it has yet to make: those
 	// that the run it was started from had made, when it was started. The last
@@ -267,12 +268,13 @@ func (t *Tree) Shared(l *Lane) {
 		return
 	}
 	t.ambiguous = true
-	if t.forkers == nil {
-		t.forkers = make(map[string][]drop)
+	s := t.note()
+	if s.forkers == nil {
+		s.forkers = make(map[string][]drop)
 	}
 	on := drop{l.dep.guesses(l.run)}
-	if !slices.ContainsFunc(t.forkers[l.id], func(d drop) bool { return slices.Equal(d.guesses, on.guesses) }) {
-		t.forkers[l.id] = append(t.forkers[l.id], on)
+	if !slices.ContainsFunc(s.forkers[l.id], func(d drop) bool { return slices.Equal(d.guesses, on.guesses) }) {
+		s.forkers[l.id] = append(s.forkers[l.id], on)
 	}
 }
 
@@ -292,7 +294,7 @@ func (t *Tree) Barrier(l *Lane) bool {
 	if r.discarded {
 		return false
 	}
-	if r.open == 0 && t.caller == CallerConfirmed {
+	if r.open == 0 && t.caller == CallerConfirmed && t.mayEnd() {
 		return true
 	}
 	r.parked = append(r.parked, l)
@@ -345,7 +347,7 @@ func (t *Tree) renew(r *Run) {
 
 func (t *Tree) releaseBarriers(r *Run) {
 	t.settledRun(r)
-	if len(r.parked) == 0 || r.open > 0 || r.discarded || t.caller != CallerConfirmed {
+	if len(r.parked) == 0 || r.open > 0 || r.discarded || t.caller != CallerConfirmed || !t.mayEnd() {
 		return
 	}
 	if r.renewed && t.final == nil && !r.returned {
@@ -390,6 +392,9 @@ func (t *Tree) finish(r *Run) {
 			t.emitRun(Offer, r, nil)
 		}
 		return
+	}
+	if !t.mayEnd() && !t.late {
+		return // nobody knows yet whether more has happened than it did
 	}
 	if c := t.missed(r); c != nil {
 		t.diverge(r, c)

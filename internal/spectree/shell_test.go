@@ -27,6 +27,7 @@ type shell struct {
 	runs    []*shellRun
 	calls   []*shellCall
 	applied []*shellCall // effects on the world, in order
+	domains [2]Domain    // by session
 	alive   int
 	caller  bool      // the caller's word is yet to come
 	passed  *shellRun // it passed a barrier
@@ -52,6 +53,7 @@ type shell struct {
 // stats shows that random programs do what they are meant to.
 type stats struct {
 	programs, steps, calls, runs, discards, adopted, accepted, refused, withdrawn, dropped, skipped, gaveWay, effects,
+	ahead, falsified,
 	variants, diverged, refuted, ended, barriers, stalls, doubted, hurried, heldUp, insisted int
 }
 
@@ -143,8 +145,10 @@ type shellCall struct {
 	confirmed   bool
 	abandoned   bool
 	settled     bool
-	spent       bool // nobody is to ask for the answer any more
-	hinted      bool // a staged call's answer was offered as a prediction
+	spent       bool             // nobody is to ask for the answer any more
+	hinted      bool             // a staged call's answer was offered as a prediction
+	conds       []shellCondition // of a predicated call that was sent on guesses
+	tries       int              // how often it was refused or lost
 	late        int
 	refusals    int
 	executedAt  int

@@ -6,7 +6,9 @@ import "slices"
 
 func (s *shell) canMove(c *shellCall) bool {
 	switch c.state {
-	case inFlight, applied:
+	case inFlight:
+		return !slices.ContainsFunc(c.conds, shellCondition.open)
+	case applied:
 		return true
 	case postponed:
 		return !s.busy
@@ -41,6 +43,19 @@ func (s *shell) send(c *shellCall, speculative bool) {
 		s.mustBeRight(c)
 	}
 	c.state, c.speculative = inFlight, speculative
+	c.conds = nil
+	if speculative && c.site.effect == Predicated {
+		s.stats.ahead++
+		for _, d := range c.c.Conditions() {
+			o := d.Call.Data.(*shellCall)
+			if o.site == nil || o.site.effect != Predicated || o.site.session != c.site.session || o.state == idle {
+				s.fail("call %d is sent on a guess at call %d, which its server cannot check", c.c.ID, o.c.ID)
+				return
+			}
+			c.conds = append(c.conds, shellCondition{o, o.predictions[d.Answer], o.tries})
+		}
+		return
+	}
 	if speculative && s.patient && c.c.Uses() > 0 && (s.rng == nil || s.one(2)) {
 		s.log("call %d is postponed", c.c.ID)
 		c.state = postponed
@@ -82,6 +97,13 @@ func right(deps []guess) bool {
 func (s *shell) confirm(c *shellCall) {
 	if c.confirmed || c.abandoned || !c.speculative {
 		s.fail("call %d is confirmed twice, or after it was abandoned, or was never speculative", c.c.ID)
+	}
+	if c.site.effect == Predicated {
+		c.confirmed = true
+		if slices.ContainsFunc(c.conds, func(d shellCondition) bool { return d.open() || !d.holds() }) {
+			s.fail("call %d counts as certain and its conditions are not true", c.c.ID)
+		}
+		return
 	}
 	s.mustBeRight(c)
 	c.confirmed = true
@@ -133,9 +155,37 @@ func (s *shell) abandon(c *shellCall) {
 		s.fail("call %d is abandoned after it was confirmed", c.c.ID)
 	}
 	c.abandoned = true
+	if c.speculative && c.site.effect == Predicated && (c.state == inFlight || c.state == executed) && !s.ended &&
+		!s.frozen && !s.diverged && (c.state == executed || !c.refusedInTheEnd()) {
+		s.fail("call %d is forgotten and may take effect", c.c.ID)
+	}
 	if c.state != answered {
 		c.state = aborted
 	}
+}
+
+// shellCondition is what a server is told that a call stands on.
+type shellCondition struct {
+	call  *shellCall
+	value int
+	tries int
+}
+
+// open reports whether the server has yet to see whether it is true.
+func (d shellCondition) open() bool {
+	return d.call.tries == d.tries && (d.call.state == inFlight || d.call.state == idle)
+}
+
+// holds reports whether it is true.
+func (d shellCondition) holds() bool {
+	return d.call.tries == d.tries && d.call.state != aborted && d.call.out.answer == d.value
+}
+
+// refusedInTheEnd reports whether a condition of the call is false, or will be.
+func (c *shellCall) refusedInTheEnd() bool {
+	return slices.ContainsFunc(c.conds, func(d shellCondition) bool {
+		return !d.open() && !d.holds() || d.open() && d.call.refusedInTheEnd()
+	})
 }
 
 // stepCall lets the network or a server go on.
@@ -158,6 +208,11 @@ func (s *shell) stepCall(c *shellCall) {
 		c.state = inFlight
 		s.t.Launched(c.c)
 	case inFlight:
+		if slices.ContainsFunc(c.conds, func(d shellCondition) bool { return !d.holds() }) {
+			s.stats.falsified++
+			s.refuse(c)
+			return
+		}
 		if s.one(16) && !c.site.quick { // nothing of it arrived
 			s.refuse(c)
 			return
@@ -167,6 +222,7 @@ func (s *shell) stepCall(c *shellCall) {
 		switch {
 		case c.site.effect == None && s.one(24) && !c.site.quick: // lost
 			s.log("call %d lost", c.c.ID)
+			c.tries++
 			c.state, c.speculative = idle, c.speculative && c.confirmed
 			s.t.Refused(c.c, "lost")
 		case !c.staged() || !c.out.changes:
@@ -186,6 +242,7 @@ func (s *shell) stepCall(c *shellCall) {
 func (s *shell) refuse(c *shellCall) {
 	s.log("call %d refused", c.c.ID)
 	s.stats.refused++
+	c.tries++
 	c.state, c.speculative = idle, c.speculative && c.confirmed
 	s.t.Refused(c.c, "refused")
 }

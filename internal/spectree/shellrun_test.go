@@ -193,6 +193,9 @@ func (s *shell) call(t *shellThread, q request) {
 		Op: s.p.opOf(q), Effect: site.effect, Ordered: site.ordered,
 		NoPrediction: site.observed, NoSpeculation: site.nospec, Once: site.kind == actOnce,
 	}
+	if site.effect == Predicated {
+		spec.Domain = &s.domains[site.session]
+	}
 	if site.conflict {
 		spec.Conflict = keyNames[q.key]
 	}

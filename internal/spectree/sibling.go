@@ -37,6 +37,9 @@ func (t *Tree) assume(u *Use, idx int) {
 	u.assumed = r.assumed
 	r.assumed = u
 	u.earlier, u.lane.guess = u.lane.guess, u
+	if u.Call.basis(idx).effects {
+		t.touch(u)
+	}
 	if r.assumptions++; int(r.assumptions) > 2*r.open+8 {
 		r.assumptions = 0
 		for range r.guessed() {
@@ -326,27 +329,34 @@ func (t *Tree) forgoLocal(r *Run, which func(*Call) bool) {
 
 // refuteLocal has no run take a prediction for the local call any more.
 func (t *Tree) refuteLocal(c *Call) {
-	if t.refuted == nil {
-		t.refuted = make(map[key]struct{})
+	s := t.note()
+	if s.refuted == nil {
+		s.refuted = make(map[key]struct{})
 	}
-	t.refuted[c.localKey()] = struct{}{}
+	s.refuted[c.localKey()] = struct{}{}
 }
 
 // Withdraw tells that the prediction with this index is not offered any more:
 // whoever made it stood on a wrong guess. It may still turn out right, but runs
-// that stand on it are not worth their place.
-func (t *Tree) Withdraw(c *Call, idx int) {
+// that stand on it are not worth their place. But if one of them has had a predicated call sent,
+// which takes effect if the prediction is right, only the actual result refutes it: then nothing is
+// withdrawn, and Withdraw returns false.
+func (t *Tree) Withdraw(c *Call, idx int) bool {
 	if c.answered || c.dead || t.over || slices.Contains(c.withdrawn, idx) {
-		return
+		return true
 	}
-	c.withdrawn = append(c.withdrawn, idx)
 	var gone []loss
 	for _, r := range t.runs {
 		if got, ok := r.assumes(c); ok && got == idx {
+			if r.sentAhead {
+				return false
+			}
 			gone = append(gone, loss{r, r.madeBefore(c)})
 		}
 	}
+	c.withdrawn = append(c.withdrawn, idx)
 	t.replace(gone, c)
+	return true
 }
 
 // offered returns the first prediction from index i on that is still offered,

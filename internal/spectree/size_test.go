@@ -89,6 +89,10 @@ func manyCalls() []task {
 			s.finish()
 
 		}},
+		{"predicated", func(s *sized) {
+			s.many(one, CallSpec{Effect: Predicated, Domain: new(Domain), Predictions: 1})
+			s.finish()
+		}},
 		{"ordered", func(s *sized) {
 			s.many(one, CallSpec{Ordered: true, Predictions: 1})
 			s.finish()

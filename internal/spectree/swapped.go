@@ -115,7 +115,7 @@ func (t *Tree) misnamed(l *Lane, uses int, op string, o *Lane) bool {
 // one, or what it comes from.
 func (t *Tree) startedByShared(l *Lane) bool {
 	for p := l.parent; p != nil; p = p.parent {
-		if slices.ContainsFunc(t.forkers[p.id], drop.right) {
+		if slices.ContainsFunc(t.seldom().forkers[p.id], drop.right) {
 			return true
 		}
 	}

@@ -94,21 +94,20 @@ type Tree struct {
 	now       int32 // how many sendings and answers there were
 	shares    int32 // how many lanes goroutines share
 
-	runs      []*Run // alive
-	fewRuns   [1]*Run
-	started   int // runs started so far; the newest run's ID
-	running   int // runs whose goroutine has not ended
-	calls     int // calls made so far; the newest call's ID
-	final     *Run
-	walks     int             // walks over chains so far
-	dropped   map[key][]drop  // places of calls that a run gave up, see Drop
-	skipped   map[key][]skips // by lane and operation: calls that a run did not make, see Skip
-	overlapAt map[string]int  // by lane: after so many calls the first of them was made
-	early     []*Call         // see release
-	hurried   []*Use          // that are overtaken, see Hurry
-	released  []*Call         // see supersede
-	freed     []*Call         // to be evaluated by reconcile
-	extra     int             // runs that were started whatever the limits: see GoOn, Doubt
+	runs     []*Run // alive
+	fewRuns  [1]*Run
+	started  int // runs started so far; the newest run's ID
+	running  int // runs whose goroutine has not ended
+	calls    int // calls made so far; the newest call's ID
+	final    *Run
+	walks    int             // walks over chains so far
+	dropped  map[key][]drop  // places of calls that a run gave up, see Drop
+	skipped  map[key][]skips // by lane and operation: calls that a run did not make, see Skip
+	early    []*Call         // see release
+	hurried  []*Use          // that are overtaken, see Hurry
+	released []*Call         // see supersede
+	freed    []*Call         // to be evaluated by reconcile
+	extra    int             // runs that were started whatever the limits: see GoOn, Doubt
 
 	record record
 	// The first run and call are here to save allocations.
@@ -120,10 +119,35 @@ type Tree struct {
 	orphans    []*Call // calls without a use, still adoptable
 	// waitCaller holds the calls that the caller's confirmation may move.
 	waitCaller []*Call
-	refuted    map[key]struct{}    // local calls whose prediction was wrong once
 	shared     map[string]struct{} // lanes that goroutines share, see share
+	rare       *rarities           // nil as long as there is nothing
+}
+
+// rarities are what few tasks have.
+type rarities struct {
+	overlapAt map[string]int   // by lane: after so many calls the first of them was made
+	refuted   map[key]struct{} // local calls whose prediction was wrong once
 	// lanes in which goroutines that share them start others, and on which guesses that showed
-	forkers map[string][]drop
+	forkers   map[string][]drop
+	sentAhead map[key]*Call // predicated calls, by place
+	unknown   bool          // see Unknown
+	decided   bool          // a predicated call takes effect, and runs that came by another way are yet to be found
+}
+
+// seldom returns the task's rarities, to be read only.
+func (t *Tree) seldom() (r rarities) {
+	if t.rare != nil {
+		r = *t.rare
+	}
+	return r
+}
+
+// note returns the task's rarities.
+func (t *Tree) note() *rarities {
+	if t.rare == nil {
+		t.rare = new(rarities)
+	}
+	return t.rare
 }
 
 // New returns the tree of a task of which nothing has run.
@@ -147,7 +171,15 @@ func (t *Tree) Start() *Run { return t.startRun(nil, nil) }
 // Take returns the actions since the last Take. The slice is the tree's own
 // until the next call of any method.
 func (t *Tree) Take() []Action {
+	if len(t.freed) > 0 || t.doubtful {
+		t.reconcile()
+	}
 	t.supersede()
+	if t.seldom().decided {
+		t.rare.decided = false
+		t.doubtful = true
+		t.reconcile()
+	}
 	t.endGivenUp()
 	t.relieve()
 	t.helpHurried()
@@ -194,7 +226,13 @@ func (t *Tree) Freeze() bool {
 
 // ContextEnded tells that the task's context has ended: what plain code would have made before is
 // in the record.
-func (t *Tree) ContextEnded() { t.late = true }
+func (t *Tree) ContextEnded() {
+	t.late = true
+	if t.unsettled() != nil { // for which a run that returned may have waited
+		t.doubtful = true
+		t.reconcile()
+	}
+}
 
 // ConfirmCaller tells that the caller's assumptions held.
 func (t *Tree) ConfirmCaller() {
@@ -207,6 +245,7 @@ func (t *Tree) ConfirmCaller() {
 	for _, c := range wait {
 		t.evaluate(c)
 	}
+	t.reconcile()
 	for _, r := range t.runs {
 		t.releaseBarriers(r)
 	}
@@ -229,6 +268,7 @@ func (t *Tree) End() {
 	if t.over {
 		return
 	}
+	t.noteUnknown()
 	t.over = true
 	for len(t.runs) > 0 {
 		t.discard(t.runs[len(t.runs)-1], nil)
@@ -261,6 +301,7 @@ func (t *Tree) Awaited() *Call {
 }
 
 func (t *Tree) commit() {
+	t.noteUnknown()
 	t.over = true
 	for _, c := range t.final.uses {
 		t.evaluate(c.Call)

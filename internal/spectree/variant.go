@@ -112,17 +112,18 @@ func (t *Tree) overlaps(l *Lane) {
 			at++
 		}
 	}
-	if t.overlapAt == nil {
-		t.overlapAt = make(map[string]int)
+	s := t.note()
+	if s.overlapAt == nil {
+		s.overlapAt = make(map[string]int)
 	}
-	if known, ok := t.overlapAt[l.id]; !ok || at < known {
-		t.overlapAt[l.id] = at
+	if known, ok := s.overlapAt[l.id]; !ok || at < known {
+		s.overlapAt[l.id] = at
 	}
 }
 
 // Overlapped reports whether calls of the lane overlapped in some run, here or before.
 func (t *Tree) Overlapped(l *Lane) bool {
-	at, ok := t.overlapAt[l.id]
+	at, ok := t.seldom().overlapAt[l.id]
 	return ok && len(l.uses)-int(l.locals) >= at
 }
 

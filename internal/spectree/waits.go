@@ -74,6 +74,9 @@ func (l *Lane) Waits() []Wait {
 	if r.tree.caller == CallerOpen {
 		out = append(out, Wait{Cause: ForCaller})
 	}
+	if c := r.tree.unsettled(); c != nil {
+		out = append(out, Wait{Cause: ForAttempt, Call: c})
+	}
 	return out
 }
 
@@ -86,7 +89,7 @@ func (t *Tree) Ways(c *Call, r *Run) [][]Wait {
 		return nil
 	case c.spec.Local:
 		return [][]Wait{c.pendingOn()}
-	case c.Confirmed():
+	case c.Confirmed(), c.undecided():
 		return [][]Wait{{{Cause: ForAttempt, Call: c}}}
 	case len(c.uses) == 0:
 		return [][]Wait{t.orphanWaits(c)}
@@ -121,6 +124,9 @@ func (u *Use) waits() []Wait {
 		before, _ = t.before(u, true)
 	} else if c.spec.Effect != None {
 		before = t.blocker(u.eff, c, "") // effects are confirmed one after the other
+	}
+	if p := t.parted(c); p != nil {
+		before = p
 	}
 	if before != nil {
 		return []Wait{{Cause: ForAnswer, Call: before}}

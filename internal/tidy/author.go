@@ -11,8 +11,8 @@ func authors() []string {
 	return []string{
 		"Act", "All", "Any", "Barrier", "CallOption", "Do", "EqualBy", "ErrAbandoned", "ErrDiverged", "ErrEnded",
 		"ErrForeignFuture", "ErrMisspeculated", "ErrNoQuorum", "ErrUnfinished", "ExecutionState", "Future", "Go", "Group",
-		"Guess", "Memo", "NewGroup", "OnCommit", "OnRollback", "Option", "PanicError", "Predict", "Predicting", "Quorum",
-		"State", "Then", "WithDefaults", "WithLimits", "WithLogger", "WithName", "WithReport",
+		"Guess", "Loop", "Memo", "NewGroup", "OnCommit", "OnRollback", "Option", "PanicError", "Predict", "Predicting",
+		"Quorum", "State", "Then", "WithDefaults", "WithLimits", "WithLogger", "WithName", "WithReport",
 	}
 }
 

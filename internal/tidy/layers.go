@@ -87,6 +87,7 @@ func rooms() []room {
 		{pattern: "store/kit/...", layer: pure},
 		{pattern: "bft", layer: pure},
 		{pattern: "bft/sessions/...", layer: pure},
+		{pattern: "bft/kit/...", layer: pure},
 		{pattern: "bft/counter/...", layer: pure},
 		{pattern: "smr/...", layer: pure, protocol: true},
 		{pattern: "store/...", layer: pure, protocol: true},

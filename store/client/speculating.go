@@ -82,9 +82,9 @@ func (s *speculating) Ended(err error) error {
 // standsOn returns the client's transactions that an attempt's caller takes for committed, and
 // whether it stands on anything else.
 func (s *speculating) standsOn(a *driver.Attempt) (held bool, after []store.TxnID) {
-	ops, all := a.Assumes()
-	for _, op := range ops {
-		o, ok := op.Transport.(*speculating)
+	on, all := a.Assumes()
+	for _, on := range on {
+		o, ok := on.Operation.Transport.(*speculating)
 		if !ok || o.attempt.client != s.attempt.client || o.id.Load() == nil {
 			all = false
 			continue

@@ -15,7 +15,7 @@ const dir = "internal/spectree"
 func Bugs() []plant.Bug {
 	bugs := slices.Concat(
 		guessesBugs(), samenessBugs(), namesBugs(), readsBugs(), sendingBugs(), orderBugs(), lanesBugs(), givingUpBugs(),
-		pathBugs(), leftOutBugs(), spareBugs(),
+		pathBugs(), leftOutBugs(), spareBugs(), PredicatedBugs(),
 	)
 	for i := range bugs {
 		bugs[i].Dir = dir
@@ -238,7 +238,7 @@ func lanesBugs() []plant.Bug {
 		},
 		{ // a barrier does not wait
 			Name: "passBarrier", Test: "TestProgramsNotice/deterministic/3",
-			Old: "\tif r.open == 0 && t.caller == CallerConfirmed {\n\t\treturn true\n",
+			Old: "\tif r.open == 0 && t.caller == CallerConfirmed && t.mayEnd() {\n\t\treturn true\n",
 			New: "\tif r.open == 0 && t.caller == CallerConfirmed || MUTANT {\n\t\treturn true\n",
 		},
 		{ // a barrier waits for what waits for it

@@ -162,6 +162,7 @@ func orderBugs() []plant.Bug {
 		{ // calls of one domain wait for each other
 			Name: "noDomain", Test: "TestCallsOfOneDomain",
 			Old: " c.spec.Domain == o.spec.Domain\n", New: " c.spec.Domain == o.spec.Domain && !MUTANT\n",
+			Also: []plant.Edit{{Old: "{domain: d}] == n {\n", New: "{domain: d}] == n && !MUTANT {\n"}},
 		},
 		{ // ordered calls do not wait for each other
 			Name: "ignoreOrder", Test: "TestProgramsNotice/deterministic/31",

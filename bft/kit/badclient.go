@@ -1,4 +1,4 @@
-package pbft
+package kit
 
 import (
 	"fmt"
@@ -9,30 +9,34 @@ import (
 	"github.com/foresay/foresay/protocol"
 )
 
-// badClient is a client that does as it likes. It asks for nothing that the service understands, so
+// BadClient is a client that does as it likes. It asks for nothing that the service understands, so
 // whatever becomes of its requests nobody else can tell.
-type badClient struct {
+type BadClient struct {
 	cfg     bft.ClientConfig
-	st      *statements
+	st      Statements
 	session bft.SessionID
 	n       bft.Number
 	ticks   int
 }
 
-func newBadClient(c bft.ClientConfig) protocol.Node[bft.Message] {
-	return &badClient{cfg: c, st: newStatements(c.Scheme)}
+// NewBadClient returns a bad client of a protocol.
+func NewBadClient(c bft.ClientConfig, st Statements) *BadClient {
+	return &BadClient{cfg: c, st: st, session: 1}
 }
+
+const badClientEvery = 30 * time.Millisecond
 
 // Start is part of protocol.Node, as are Receive and Expire.
-func (b *badClient) Start(env *protocol.Env[bft.Message], _ []protocol.Record[bft.Message]) {
-	b.session = 1
-	env.After(30*time.Millisecond, clientTimer{})
+func (b *BadClient) Start(env *protocol.Env[bft.Message], _ []protocol.Record[bft.Message]) {
+	env.After(badClientEvery, BeatTimer{})
 }
 
-func (b *badClient) Receive(*protocol.Env[bft.Message], protocol.ID, bft.Message) {}
+// Receive does nothing.
+func (b *BadClient) Receive(*protocol.Env[bft.Message], protocol.ID, bft.Message) {}
 
-func (b *badClient) Expire(env *protocol.Env[bft.Message], _ protocol.Timer) {
-	env.After(30*time.Millisecond, clientTimer{})
+// Expire sends the next requests.
+func (b *BadClient) Expire(env *protocol.Env[bft.Message], _ protocol.Timer) {
+	env.After(badClientEvery, BeatTimer{})
 	b.ticks++
 	b.n++
 	r := bft.Request{Client: b.cfg.ID, Session: b.session, First: b.n}
@@ -53,11 +57,11 @@ func (b *badClient) Expire(env *protocol.Env[bft.Message], _ protocol.Timer) {
 			r.Client ^= 1
 		}
 		r.Operations = []bft.Operation{op}
-		signed := b.st.requests.Sign(b.cfg.Scheme, b.cfg.Signer, r)
+		signed := b.st.Requests.Sign(b.cfg.Scheme, b.cfg.Signer, r)
 		if b.ticks%12 == 1 {
-			signed = b.st.requests.Forge(b.cfg.Signer.Key(), []byte("trust me"), r)
+			signed = b.st.Requests.Forge(b.cfg.Signer.Key(), []byte("trust me"), r)
 		}
-		env.SendAhead(m.ID, submitted{Request: signed, Full: true})
+		env.SendAhead(m.ID, Submitted{Request: signed, Full: true})
 	}
 	if b.ticks%6 == 4 {
 		b.session, b.n = b.session+1, 0
