@@ -114,7 +114,7 @@ func (c *client) done(m bft.Done) {
 	c.open--
 	c.lastBegun = max(c.lastBegun, k.began)
 	w.report.Confirmed++
-	if k.guess != nil {
+	if !k.question.Query && m.Result.Outcome == bft.Executed {
 		c.note(&w.report.DoneAfter, k)
 	}
 	if k.question.Query && k.assumes == nil {

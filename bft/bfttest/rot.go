@@ -2,10 +2,12 @@ package bfttest
 
 import (
 	"bytes"
+	"testing"
 	"time"
 
 	"github.com/foresay/foresay/bft"
 	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/sim"
 )
 
 // Rot says what becomes of a disk by itself.
@@ -75,4 +77,25 @@ func damage(env *protocol.Env[bft.Message], prefix string) {
 	}
 	value[env.Rand.IntN(len(value))] ^= 1 << env.Rand.IntN(8)
 	env.Put(key, value)
+}
+
+// TestRot has a disk change by itself, in what the state has there: at each start, when the tree of
+// digests is hurt, too; and while the replica is up. It finds that, and is equal to the others
+// again, though nobody else does anything about it.
+func TestRot(t *testing.T, p bft.Protocol) {
+	const values, tree = "s/v", "s/t"
+	for name, rot := range map[string]Rot{
+		"at starts": {AtStart: []string{values, tree}},
+		"running":   {Running: []string{values}, Every: 400 * time.Millisecond, For: 2 * time.Second},
+	} {
+		for seed := range uint64(4) {
+			sc := Scenario{Protocol: p, Seed: seed, For: 2 * time.Second, Rotting: map[int]bft.Traitor{int(seed) % 4: rot.Wrap()}}
+			if rot.AtStart != nil {
+				sc.Script = CrashInWrite(int(seed)%4, 40, sim.KeepNone)
+			}
+			if r, err := Play(sc); err != nil || r.Repairs == 0 {
+				t.Errorf("%s, seed %d: %+v: %v", name, seed, r, err)
+			}
+		}
+	}
 }

@@ -209,6 +209,13 @@ func (r *Replica) AnswerReads(env *protocol.Env[bft.Message]) {
 	r.reads = rest
 }
 
+// ClampReads has no query wait for more than a place: what was above it is not there any more.
+func (r *Replica) ClampReads(upTo bft.Seq) {
+	for i := range r.reads {
+		r.reads[i].need = min(r.reads[i].need, upTo)
+	}
+}
+
 // Timely reports whether the times of a batch are in order, and near this replica's own unless the
 // group's time is there already, which does not go back if a clock was wrong. One that is proposed
 // again needs no such check: a replica whose clock has gone on could never accept it.

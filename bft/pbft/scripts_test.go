@@ -121,27 +121,8 @@ func TestAllCrash(t *testing.T) {
 	}
 }
 
-// TestRot has a disk change by itself, in what the state has there: at each start, when the tree of
-// digests is hurt, too; and while the replica is up. It finds that, and is equal to the others
-// again, though nobody else does anything about it.
-func TestRot(t *testing.T) {
-	const values, tree = "s/v", "s/t"
-	for name, rot := range map[string]bfttest.Rot{
-		"at starts": {AtStart: []string{values, tree}},
-		"running":   {Running: []string{values}, Every: 400 * time.Millisecond, For: 2 * time.Second},
-	} {
-		for seed := range uint64(4) {
-			sc := bfttest.Scenario{Protocol: pbft.Protocol(), Seed: seed, For: 2 * time.Second,
-				Rotting: map[int]bft.Traitor{int(seed) % 4: rot.Wrap()}}
-			if rot.AtStart != nil {
-				sc.Script = bfttest.CrashInWrite(int(seed)%4, 40, sim.KeepNone)
-			}
-			if r, err := bfttest.Play(sc); err != nil || r.Repairs == 0 {
-				t.Errorf("%s, seed %d: %+v: %v", name, seed, r, err)
-			}
-		}
-	}
-}
+// TestRot: what becomes wrong on a replica's disk is found and repaired.
+func TestRot(t *testing.T) { bfttest.TestRot(t, pbft.Protocol()) }
 
 // TestBadClients: whatever clients do, the others are served by the first primary, as if they were
 // alone.
