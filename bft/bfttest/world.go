@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -39,6 +40,9 @@ type Scenario struct {
 	Ordered bool // no optimised reads
 	Script  func(*World)
 	Replay  string
+	// Explain gets how the simulation stands when the run has ended or failed, as sim.Explain tells
+	// it. nil: nobody.
+	Explain io.Writer
 }
 
 // Report is what a scenario came to.
@@ -95,6 +99,11 @@ func Play(sc Scenario) (Report, error) {
 		return w.report, err
 	}
 	err := w.run()
+	if sc.Explain != nil {
+		if e := w.Sim.Explain(sc.Explain); e != nil {
+			return w.report, fmt.Errorf("bfttest: Scenario.Explain: %w", e)
+		}
+	}
 	w.report.Hash = w.Sim.Hash()
 	stats := w.Sim.Stats()
 	w.report.Crashes, w.report.Restarts = stats.Crashes, stats.Restarts

@@ -295,3 +295,25 @@ func TestPrimaryAfterCrash(t *testing.T) {
 		}
 	}
 }
+
+// TestAViewChangeIsSentAgainSeldom: checking one takes as many signatures as it has, and members
+// that go on without this one say how they are all the time.
+func TestAViewChangeIsSentAgainSeldom(t *testing.T) {
+	r, env := newGroup().member(t, 2)
+	r.giveUp(env, 3)
+	sent := 0
+	for range 4 * changeEvery {
+		env.Begin(0)
+		r.Receive(env, 1, status{View: 1, Active: true})
+		r.Receive(env, 1, status{View: 1, Active: true})
+		r.Expire(env, kit.BeatTimer{})
+		for _, e := range env.Out {
+			if _, ok := e.Msg.(viewChange); ok && e.To == 1 {
+				sent++
+			}
+		}
+	}
+	if sent < 2 || sent > 4 {
+		t.Errorf("it was sent again %d times in %d ticks", sent, 4*changeEvery)
+	}
+}

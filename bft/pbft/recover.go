@@ -81,7 +81,8 @@ func (r *replica) onStatus(env *protocol.Env[bft.Message], from protocol.ID, m s
 	switch {
 	case r.start != nil && r.Active && (m.View < r.View || m.View == r.View && !m.Active):
 		env.Send(from, newView{*r.start})
-	case !r.Active && r.own != nil && (m.View < r.View || m.View == r.View && !m.Active):
+	case !r.Active && r.own != nil && (m.View < r.View || m.View == r.View && !m.Active) && r.Tick >= r.again[from]:
+		r.again[from] = r.Tick + changeEvery
 		env.Send(from, viewChange{*r.own})
 	}
 	r.SayCheckpoints(env, from, m.Stable)

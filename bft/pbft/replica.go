@@ -17,12 +17,17 @@ type replica struct {
 
 	changes kit.Changes[changeBody]
 	own     *bft.Signed[changeBody]
+	again   map[protocol.ID]int    // from which tick on a member that lacks own is sent it again
 	start   *bft.Signed[startBody] // of the present view, nil of the first one
 }
 
+// changeEvery is how many ticks pass until a member is sent a view change again: it has many
+// signatures to check.
+const changeEvery = 8
+
 // NewReplica returns a replica, or an error that names the field that is wrong.
 func newReplica(c bft.ReplicaConfig) (*replica, error) {
-	r := &replica{st: newStatements(c.Scheme), places: map[bft.Seq]*place{}}
+	r := &replica{st: newStatements(c.Scheme), places: map[bft.Seq]*place{}, again: map[protocol.ID]int{}}
 	if err := r.Init("pbft", c, &r.st.Statements, r); err != nil {
 		return nil, err
 	}

@@ -43,6 +43,9 @@ func (r *replica) giveUp(env *protocol.Env[bft.Message], v bft.View) {
 	r.Put(env, viewKey, viewRecord{r.View, false})
 	r.Put(env, changeKey, viewChange{own})
 	r.ToOthers(env, viewChange{own})
+	for _, m := range r.Dir.Members {
+		r.again[m.ID] = r.Tick + changeEvery
+	}
 	r.onChange(env, own)
 }
 

@@ -133,7 +133,10 @@ type Catchup struct {
 // Over reports whether all members have answered and have committed what an honest one had at the
 // first call that had an answer of enough of them, and a quorum is in one view. One that was cut
 // off may have given that view up by itself, and then learns what is committed without being in it.
-func (c *Catchup) Over(statuses []Status) bool {
+func (c *Catchup) Over(statuses []Status) bool { return c.Missing(statuses) == "" }
+
+// Missing says what Over lacks, "" if nothing.
+func (c *Catchup) Missing(statuses []Status) string {
 	var committed []bft.Seq
 	answered := 0
 	for _, s := range statuses {
@@ -149,13 +152,18 @@ func (c *Catchup) Over(statuses []Status) bool {
 	inView := map[bft.View]int{}
 	most := 0
 	for _, s := range statuses {
-		if s.Role == Unreachable || s.Committed < c.goal {
-			return false
-		}
-		if s.Role != ViewChange {
+		switch {
+		case s.Role == Unreachable:
+			return fmt.Sprintf("replica %d: %s", s.Replica, s.Error)
+		case s.Committed < c.goal:
+			return fmt.Sprintf("replica %d has committed %d batches of %d", s.Replica, s.Committed, c.goal)
+		case s.Role != ViewChange:
 			inView[s.View]++
 			most = max(most, inView[s.View])
 		}
 	}
-	return c.begun && most >= enough
+	if most < enough {
+		return "no view has a quorum"
+	}
+	return ""
 }

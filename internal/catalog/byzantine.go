@@ -6,6 +6,7 @@ import (
 	"github.com/foresay/foresay/bft"
 	"github.com/foresay/foresay/bft/counter"
 	"github.com/foresay/foresay/bft/pbft"
+	"github.com/foresay/foresay/smr/kv"
 )
 
 // Byzantine returns the protocol of package bft's family of a name, or the first one if name is
@@ -31,5 +32,6 @@ func byzantine() []entry[bft.Protocol] {
 func services() []entry[bft.Service] {
 	return []entry[bft.Service]{
 		{"counter", func() bft.Service { return counter.Service{} }},
+		{"kv", func() bft.Service { return kv.Service{} }},
 	}
 }

@@ -34,7 +34,9 @@ Four processes: foresay bft init --dir DIR, then
                 foresay bft status --config DIR/client-70000/client.json`,
 	}
 	command.Group(c)
-	c.AddCommand(p.devCommand(), p.initCommand(), p.configCommand(), p.serveCommand(), p.statusCommand(), p.countCommand())
+	c.AddCommand(p.devCommand(), p.initCommand(), p.configCommand(), p.serveCommand(), p.statusCommand(), p.countCommand(),
+		p.benchCommand())
+	c.AddCommand(p.keyCommands()...)
 	return c
 }
 

@@ -218,16 +218,17 @@ func (d *dev) runs(name string) bool {
 	})
 }
 
-var errNotAll = errors.New("not all members came to have committed what was committed in time")
-
 func (d *dev) wait(ctx context.Context) error {
 	var catchup service.Catchup
 	return command.AwaitDev(ctx, func(ctx context.Context) (missing, err error) {
 		s, err := d.client.Status(ctx)
-		if err != nil || catchup.Over(s) {
+		if err != nil {
 			return nil, err
 		}
-		return errNotAll, nil
+		if lacks := catchup.Missing(s); lacks != "" {
+			missing = fmt.Errorf("not all members came to have committed what was committed in time: %s", lacks)
+		}
+		return missing, nil
 	})
 }
 

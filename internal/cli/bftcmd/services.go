@@ -19,5 +19,5 @@ type served struct {
 
 // services are those of package catalog by their names.
 func services() map[string]served {
-	return map[string]served{counterName: servedCounter()}
+	return map[string]served{counterName: servedCounter(), kvName: servedKV()}
 }

@@ -43,13 +43,13 @@ committed when it began, and a quorum is in one view.`,
 func (p *program) status(ctx context.Context, c *service.Client, wait, asJSON bool) error {
 	var statuses []service.Status
 	var catchup service.Catchup
-	over := false
+	lacks := ""
 	for {
 		var err error
 		if statuses, err = c.Status(ctx); err != nil {
 			return fmt.Errorf("bft status: %w", err)
 		}
-		if over = catchup.Over(statuses); over || !wait || ctx.Err() != nil || c.Refused() != nil {
+		if lacks = catchup.Missing(statuses); lacks == "" || !wait || ctx.Err() != nil || c.Refused() != nil {
 			break
 		}
 		select {
@@ -68,8 +68,8 @@ func (p *program) status(ctx context.Context, c *service.Client, wait, asJSON bo
 		return err
 	case !slices.ContainsFunc(statuses, func(s service.Status) bool { return s.Role != service.Unreachable }):
 		return fmt.Errorf("bft status: no replica answers")
-	case wait && !over:
-		return fmt.Errorf("bft status: not all members came to have committed what was committed in time")
+	case wait && lacks != "":
+		return fmt.Errorf("bft status: not all members came to have committed what was committed in time: %s", lacks)
 	}
 	return nil
 }

@@ -34,6 +34,17 @@ type ClosedLoop struct {
 	// Call makes one call for a client. It returns the call's kind, when it began and how it
 	// failed.
 	Call func(ctx context.Context, client int, random *rand.Rand) (kind int, began time.Time, err error)
+
+	meter *meter // of the loop that runs
+}
+
+// Observe notes for Call, while the loop runs, that something else of a kind took so long, or came
+// to nothing. It is no call of its own in the intervals.
+func (l *ClosedLoop) Observe(kind int, took time.Duration, err error) {
+	m := l.meter
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.record(kind, took, err)
 }
 
 // Add adds the flags. reads says what --reads counts.
@@ -143,7 +154,7 @@ func newMeter(l *ClosedLoop) *meter {
 
 func (m *meter) ended(kind int, began time.Time, err error) {
 	now := time.Now()
-	took := min(max(now.Sub(began), time.Microsecond), time.Hour)
+	took := now.Sub(began)
 	m.done.Add(1)
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -160,8 +171,14 @@ func (m *meter) ended(kind int, began time.Time, err error) {
 			in.Failed++
 		}
 	}
+	m.record(kind, took, err)
+}
+
+// record notes what came of something. m.mu is held.
+func (m *meter) record(kind int, took time.Duration, err error) {
+	took = min(max(took, time.Microsecond), time.Hour) // the histogram's bounds
 	if err == nil {
-		_ = m.latency[kind].RecordValue(took.Microseconds()) // within its bounds, as took is
+		_ = m.latency[kind].RecordValue(took.Microseconds())
 		return
 	}
 	m.failed[kind]++
@@ -185,6 +202,7 @@ func (m *meter) note(text string) {
 // run makes calls until the time is over.
 func (l *ClosedLoop) run(ctx context.Context, p *Program) (loadResult, error) {
 	m := newMeter(l)
+	l.meter = m
 	end := m.start.Add(l.duration)
 	var clients sync.WaitGroup
 	for i := range l.clients {

@@ -34,15 +34,28 @@ func (p *program) listCommand() *cobra.Command {
 			for _, proto := range catalog.Protocols() {
 				protocols = append(protocols, command.Named{Name: proto.Name, Doc: proto.Doc})
 			}
+			var byzantine []command.Named
+			for _, name := range catalog.ByzantineNames() {
+				proto, err := catalog.Byzantine(name)
+				if err != nil {
+					return err
+				}
+				byzantine = append(byzantine, command.Named{Name: name, Doc: command.Joined(proto.Strategies)})
+			}
 			if asJSON {
 				return p.WriteJSON(struct {
 					Protocols []command.Named `json:"protocols"`
+					Byzantine []command.Named `json:"byzantine"`
 					Faults    []command.Named `json:"faults"`
-				}{protocols, command.FaultList()})
+				}{protocols, byzantine, command.FaultList()})
 			}
 			t := tabwriter.NewWriter(p.Out, 0, 8, 2, ' ', 0)
 			fmt.Fprintln(t, "protocols")
 			for _, n := range protocols {
+				fmt.Fprintf(t, "  %s\t%s\n", n.Name, n.Doc)
+			}
+			fmt.Fprintln(t, "protocols whose replicas may lie, and strategies, for --traitors")
+			for _, n := range byzantine {
 				fmt.Fprintf(t, "  %s\t%s\n", n.Name, n.Doc)
 			}
 			fmt.Fprintln(t, "faults, for --faults")

@@ -8,6 +8,8 @@ import (
 	"math"
 	"os"
 	"runtime"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -37,6 +39,9 @@ type simFlags struct {
 	trace    string
 	explain  bool
 	json     bool
+	// For protocols whose replicas may lie.
+	traitors   string
+	badClients int
 }
 
 func (p *program) runCommand() *cobra.Command {
@@ -63,6 +68,10 @@ promise was broken.`,
 	flags.StringVar(&f.trace, "trace", "", "write all that happens to this `file`, - for standard output")
 	flags.BoolVar(&f.explain, "explain", false,
 		"show the last messages, and how each node stands, at the end or the failure")
+	flags.StringVar(&f.traitors, "traitors", "",
+		"with "+strings.Join(catalog.ByzantineNames(), ", ")+
+			": replicas that do as they like, and how, as `ID=STRATEGY` with commas between")
+	flags.IntVar(&f.badClients, "bad-clients", 0, "with the same: how many clients do as they like")
 	flags.BoolVar(&f.json, "json", false, "write JSON instead of text")
 	return c
 }
@@ -129,6 +138,13 @@ func (f *simFlags) validate() error {
 func (p *program) runSim(ctx context.Context, f simFlags) error {
 	if err := f.validate(); err != nil {
 		return err
+	}
+	if slices.Contains(catalog.ByzantineNames(), f.protocol) {
+		return p.runByzantine(ctx, f)
+	}
+	if f.traitors != "" || f.badClients != 0 {
+		return command.Usagef("sim run: --traitors and --bad-clients are for %s; %s relies on its replicas",
+			strings.Join(catalog.ByzantineNames(), ", "), f.protocol)
 	}
 	proto, err := catalog.Protocol(f.protocol)
 	if err != nil {

@@ -266,7 +266,7 @@ func (d *dev) scan(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	return d.p.writeScan(items, more, false)
+	return d.p.WriteScan(items, more, false)
 }
 
 func (d *dev) runs(name string) bool {

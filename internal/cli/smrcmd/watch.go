@@ -113,7 +113,7 @@ func (p *program) watch(ctx context.Context, c *service.Client, f *watchFlags) e
 				items = []kv.Item{{Key: []byte(f.key), Deleted: true}}
 			}
 			for _, i := range items {
-				if err := p.writeChange(i, f.json); err != nil {
+				if err := p.WriteChange(i, f.json); err != nil {
 					return err
 				}
 				if shown++; shown == f.changes {
@@ -123,21 +123,4 @@ func (p *program) watch(ctx context.Context, c *service.Client, f *watchFlags) e
 		}
 	}
 	return context.Cause(ctx)
-}
-
-func (p *program) writeChange(i kv.Item, asJSON bool) error {
-	a := kvAnswer{Key: string(i.Key), Version: i.Version, Deleted: i.Deleted, Lease: i.Lease}
-	if !a.Deleted {
-		a = a.withValue(i.Value)
-	}
-	var err error
-	switch {
-	case asJSON:
-		return p.WriteJSONLine(a)
-	case a.Deleted:
-		_, err = fmt.Fprintf(p.Out, "%s is not there\n", i.Key)
-	default:
-		_, err = fmt.Fprintf(p.Out, "%s = %s (version %d)\n", i.Key, a.raw, a.Version)
-	}
-	return err
 }
