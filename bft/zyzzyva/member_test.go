@@ -342,8 +342,8 @@ func TestDoubt(t *testing.T) {
 	}
 }
 
-// TestVoid: a log that is contradicted by what f+1 have committed is of an earlier view. The replica
-// commits that, and tells nobody of its log any more, also after a crash.
+// TestVoid: a log that is contradicted by what f+1 have committed is of an earlier view. The
+// replica commits that, and tells nobody of its log any more, also after a crash.
 func TestVoid(t *testing.T) {
 	g := newGroup()
 	r, env := g.member(t, 4)
