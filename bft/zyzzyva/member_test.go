@@ -316,8 +316,34 @@ func TestConcluded(t *testing.T) {
 	}
 }
 
-// TestVoid: a log that is contradicted by what f+1 have committed is of an earlier view. The replica
-// commits that, and tells nobody of its log any more, also after a crash.
+// TestDoubt: what a log has on the way to a stable checkpoint is not committed because others hold
+// certificates of that, unless it leads there: it may be of a view that is over.
+func TestDoubt(t *testing.T) {
+	g := newGroup()
+	for _, leads := range []bool{true, false} {
+		r, env := g.member(t, 2)
+		r.Receive(env, 1, g.order(r, 1, bft.Digest{}, bft.Digest{}))
+		r.Receive(env, 1, g.order(r, 2, empty(1), bft.Digest{}))
+		at := kit.Checkpoint{Seq: 2, History: empty(2)}
+		if !leads {
+			at = kit.Checkpoint{Seq: 3, History: bft.Digest{7}}
+		}
+		var signed []bft.Signed[kit.Checkpoint]
+		for _, id := range []protocol.ID{1, 3, 4} {
+			signed = append(signed, r.st.Checkpoints.Sign(g.scheme, g.sign(id), at))
+		}
+		r.Receive(env, 1, kit.StableProof{Proof: bft.Join(signed)})
+		for _, id := range []protocol.ID{1, 3, 4} {
+			r.Receive(env, id, status{Held: stampBody{View: 1, Seq: at.Seq, History: at.History}})
+		}
+		if r.Committed > 0 != leads {
+			t.Errorf("leads there: %v, committed %d", leads, r.Committed)
+		}
+	}
+}
+
+// TestVoid: a log that is contradicted by what f+1 have committed is of an earlier view. The
+// replica commits that, and tells nobody of its log any more, also after a crash.
 func TestVoid(t *testing.T) {
 	g := newGroup()
 	r, env := g.member(t, 4)

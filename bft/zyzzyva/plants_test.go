@@ -121,6 +121,11 @@ func TestPlants(t *testing.T) {
 			New: "\t\tif n >= r.Dir.Witness() || MUTANT && n > 0 {\n",
 		},
 		{
+			Name: "what a log has below a checkpoint is not doubted", Test: "TestDoubt",
+			Old: "return seq > r.Committed && seq <= low })",
+			New: "return seq > r.Committed && seq <= low && !MUTANT })",
+		},
+		{
 			Name: "a log that is contradicted is not void", Test: "TestVoid",
 			Old: "\t\t\tr.void(env, seq-1)\n",
 			New: "\t\t\tif !MUTANT {\n\t\t\t\tr.void(env, seq-1)\n\t\t\t}\n",

@@ -44,7 +44,8 @@ func (r *replica) Start(env *protocol.Env[bft.Message], log []protocol.Record[bf
 	for _, rec := range log {
 		r.replay(rec)
 	}
-	r.cut()
+	r.last = max(r.last, r.Committed)
+	r.doubt()
 	if m, ok := kit.Get[newView](&r.Replica, env, nextKey); ok && !r.Active && m.Start.Body().View == r.View {
 		r.confirm(env, m)
 	}
@@ -69,8 +70,23 @@ func (r *replica) begun(m viewRecord) {
 
 // cut removes places that are beyond the log's end.
 func (r *replica) cut() {
-	r.last = max(r.last, r.Committed)
-	maps.DeleteFunc(r.places, func(seq bft.Seq, _ *place) bool { return seq > r.last })
+	end := max(r.base, r.Committed)
+	maps.DeleteFunc(r.places, func(seq bft.Seq, _ *place) bool { return seq > end })
+	r.last = max(r.last, end)
+	r.doubt()
+}
+
+// doubt removes what the log has on the way to a stable checkpoint, unless it leads there: the
+// checkpoint may be of a later view, and of what that began with the log knows nothing.
+func (r *replica) doubt() {
+	low := r.Low()
+	if p := r.places[low]; low <= r.Committed || p != nil && p.history == r.Stable.Body().History {
+		return
+	}
+	if r.Top > r.Committed && !r.Fetching() {
+		r.DropLayers()
+	}
+	maps.DeleteFunc(r.places, func(seq bft.Seq, _ *place) bool { return seq > r.Committed && seq <= low })
 }
 
 // replay takes a record of the log.

@@ -196,6 +196,7 @@ func (r *replica) Stabilized(env *protocol.Env[bft.Message]) {
 		r.void(env, r.Low())
 	}
 	r.last = max(r.last, r.Low())
+	r.doubt()
 }
 
 // members returns the members' IDs in their order, for loops over maps of them.
