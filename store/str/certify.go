@@ -69,7 +69,7 @@ func (s *server) meets(t wanted, h *held) (why store.Reason, waits bool) {
 	case h.over != nil:
 		return store.NoReason, t.log && !over && !s.proposed[h.part.ID]
 	case over: // its entry has to be before this one's, and its end not between them
-		return store.NoReason, t.log && (h.stage == tentative || s.proposed[h.part.ID])
+		return store.NoReason, t.log && (h.stage == tentative || s.proposed[h.part.ID] || s.doubted[h.part.ID])
 	case h.shownFrom() > t.at:
 		return store.Locked, false
 	}
@@ -186,7 +186,7 @@ func (s *server) tryPrepare(env *protocol.Env[store.Message], q kit.Question, p 
 		s.askGroup(env, q, decide{ID: p.ID, Reason: why})
 	case waits && s.waits.add(s.cfg.MaxWaiting, &waiter{from: q.From, ref: q.Ref, msg: p, keys: keys}):
 		env.Send(q.From, told{q.Ref, result{State: waiting}})
-	case waits || !settled || s.fenced[p.ID] || s.proposed[p.ID]:
+	case waits || !settled || s.fenced[p.ID] || s.proposed[p.ID] || s.doubted[p.ID]:
 		q.Elsewhere(env, 0)
 	default:
 		p.Readers, p.Past = s.readers(members), max(s.pastAtEnd(env), s.noted)

@@ -181,7 +181,7 @@ func (s *server) isConfirmed(env *protocol.Env[store.Message], at raft.Position,
 	}
 	out := confirmed{Shard: s.self, ID: id, At: at}
 	before := h.stage == agreed || h.stage == inLog && s.logHas(h) && h.at.Index < at.Index
-	if _, leads := s.group.Leads(); leads && before && !s.proposed[id] && !s.fenced[id] {
+	if _, leads := s.group.Leads(); leads && before && !s.proposed[id] && !s.fenced[id] && !s.doubted[id] {
 		out.Members, _ = s.group.Members()
 	}
 	env.Send(h.part.Origin, out)

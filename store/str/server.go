@@ -43,7 +43,10 @@ type server struct {
 	// proposed are the transactions that this leader has proposed to end, and fenced those that it
 	// has proposed to refuse unless they are prepared.
 	proposed, fenced map[store.TxnID]bool
-	horizon          clock.Stamp // the latest that it has proposed
+	// doubted are those that it has proposed to abort unless their clients turn out to be right: they
+	// may end, and need not.
+	doubted map[store.TxnID]bool
+	horizon clock.Stamp // the latest that it has proposed
 	// admitted and dropped are the indices of the latest entries, of those that this leader has
 	// proposed and not carried out, which count a server as a reader, or do without it.
 	admitted, dropped map[protocol.ID]uint64
@@ -99,7 +102,7 @@ func newServer(cfg store.Config, mode variant) (*server, error) {
 	}
 	s := &server{cfg: cfg, place: p, self: uint32(p.Index), mode: mode, held: map[store.TxnID]*held{},
 		byKey: map[store.Key][]*held{}, waits: newWaits(), asked: kit.Questions{},
-		proposed: map[store.TxnID]bool{}, fenced: map[store.TxnID]bool{},
+		proposed: map[store.TxnID]bool{}, fenced: map[store.TxnID]bool{}, doubted: map[store.TxnID]bool{},
 		gaveWay: map[store.TxnID][]store.TxnID{}, dropped: map[protocol.ID]uint64{},
 		admitted: map[protocol.ID]uint64{}, opened: map[store.TxnID]time.Duration{},
 		away:  map[protocol.ID]time.Duration{},
@@ -253,11 +256,7 @@ func (s *server) propose(env *protocol.Env[store.Message], command store.Message
 	}
 	switch m := command.(type) {
 	case decide:
-		s.proposed[m.ID] = true
-		s.ceiling = max(s.ceiling, m.Read)
-		if h := s.held[m.ID]; h != nil {
-			s.touch(h)
-		}
+		s.isToEnd(m)
 	case fence:
 		s.fenced[m.ID] = true
 	case ceil:
@@ -278,7 +277,7 @@ func (s *server) committed(env *protocol.Env[store.Message], at raft.Position, c
 	case prepare:
 		s.wasPrepared(env, at, m.Part, r)
 	case decide:
-		delete(s.proposed, m.ID)
+		s.ended(m, r)
 		s.wasShown(m.ID, m.Read)
 		s.isOver(env, m.ID, r)
 	case fence:
@@ -359,6 +358,7 @@ func (s *server) follows(env *protocol.Env[store.Message]) {
 	s.asked.Elsewhere(env, s.group.Leader().ID, s.waits.dropPrepares()...)
 	clear(s.proposed)
 	clear(s.fenced)
+	clear(s.doubted)
 	clear(s.admitted)
 	clear(s.dropped)
 	clear(s.opened)
@@ -425,6 +425,31 @@ func (s *server) isOpen(env *protocol.Env[store.Message], p part, open time.Dura
 	}
 	if open > suspectTrips*s.cfg.RoundTrip && near != p.Origin {
 		env.Send(near, suspect{p})
+	}
+}
+
+// isToEnd takes note that this leader has proposed to end a transaction, for sure or perhaps.
+func (s *server) isToEnd(m decide) {
+	if m.Held {
+		s.doubted[m.ID] = true
+	} else {
+		s.proposed[m.ID] = true
+	}
+	s.ceiling = max(s.ceiling, m.Read)
+	if h := s.held[m.ID]; h != nil {
+		s.touch(h)
+	}
+}
+
+// ended takes note that such an entry was carried out. What goes on is waited for no longer.
+func (s *server) ended(m decide, r result) {
+	if !m.Held {
+		delete(s.proposed, m.ID)
+		return
+	}
+	delete(s.doubted, m.ID)
+	if h := s.held[m.ID]; h != nil && r.State == prepared {
+		s.touch(h)
 	}
 }
 

@@ -89,3 +89,35 @@ func TestServesAgainByCopy(t *testing.T) {
 		t.Errorf("it is held as %+v, shown from %v", h, h.shownFrom())
 	}
 }
+
+// TestEndsPerhaps has a part that a leader certifies for the log wait for one that the group is
+// asked to abort unless its client was right: it may go on, or be aborted in between (seed 90133).
+func TestEndsPerhaps(t *testing.T) {
+	s := newSoloServer(t)
+	p := s.part(2000, s.key(0, "a"))
+	s.isLogged(s.env, raft.Position{Index: 4, Term: 1}, p)
+	waits := func(over ...store.TxnID) bool {
+		at := s.held[p.ID].stamp + 10
+		why, waits := s.judge(s.env, wanted{id: txnID(9000), at: at, keys: []store.Key{s.key(0, "a")}, over: over, log: true})
+		if why != store.NoReason {
+			t.Fatal(why)
+		}
+		return waits
+	}
+	if waits(p.ID) {
+		t.Error("on top of what is in the log")
+	}
+	if s.isToEnd(decide{ID: p.ID, Held: true}); !waits(p.ID) {
+		t.Error("on top of what may be aborted first")
+	}
+	s.held[p.ID].over = &outcome{ID: p.ID, Commit: true, At: s.held[p.ID].stamp}
+	if !waits() {
+		t.Error("after what may go on")
+	}
+	if s.ended(decide{ID: p.ID, Held: true}, result{State: prepared}); !waits() {
+		t.Error("after what goes on")
+	}
+	if s.isToEnd(decide{ID: p.ID, Commit: true}); waits() {
+		t.Error("after what is to end before it")
+	}
+}
