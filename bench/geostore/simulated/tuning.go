@@ -83,7 +83,7 @@ type tuning struct {
 	degree      string
 	contentions []string
 	seed        uint64
-	warm        time.Duration // of a setting that stays
+	warm        time.Duration // of a setting that stays, or has been found
 	lasting     time.Duration
 }
 
@@ -142,14 +142,12 @@ func (t tuning) run() (rows []table.Row, err error) {
 	for i, contention := range t.contentions {
 		now = i
 		var search []table.Cell
-		warm := t.warm
 		if t.degree == tunedDegree {
 			if search, err = u.searches(i > 0); err != nil {
 				return nil, err
 			}
-			warm = 0
 		}
-		if err := u.pass(warm, t.lasting); err != nil {
+		if err := u.pass(t.warm, t.lasting); err != nil {
 			return nil, err
 		}
 		row := u.row(table.Is("contention", contention))
