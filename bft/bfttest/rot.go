@@ -89,7 +89,8 @@ func TestRot(t *testing.T, p bft.Protocol) {
 		"running":   {Running: []string{values}, Every: 400 * time.Millisecond, For: 2 * time.Second},
 	} {
 		for seed := range uint64(4) {
-			sc := Scenario{Protocol: p, Seed: seed, For: 2 * time.Second, Rotting: map[int]bft.Traitor{int(seed) % 4: rot.Wrap()}}
+			sc := Scenario{Protocol: p, Seed: seed, For: 2 * time.Second,
+				Rotting: map[int]bft.Traitor{int(seed) % 4: rot.Wrap()}}
 			if rot.AtStart != nil {
 				sc.Script = CrashInWrite(int(seed)%4, 40, sim.KeepNone)
 			}

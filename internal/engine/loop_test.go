@@ -123,7 +123,7 @@ func TestLoopEnds(t *testing.T) {
 func TestLoopForgets(t *testing.T) {
 	type state struct {
 		turn int
-		big  [1 << 10]byte
+		_    [1 << 10]byte
 	}
 	const turns, depth = 600, 4
 	var live atomic.Int32

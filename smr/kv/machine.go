@@ -1,7 +1,5 @@
 package kv
 
-import "time"
-
 // Bounds of one scan's result.
 const (
 	maxScanItems = 10_000
@@ -15,9 +13,8 @@ type machine struct {
 	items  itemTable
 	leases leaseTable
 	newest changeTable
-	// timed says that now is a time on which all replicas agree, by which leases end.
+	// timed says that leases end by a time on which all replicas agree.
 	timed   bool
-	now     time.Duration
 	observe func(l Lease, ended bool) // nil: nobody does
 	notice  func(i Item, all bool)    // likewise
 }
