@@ -26,7 +26,7 @@ type limit struct {
 func limits() studied {
 	return studyOf(bench.Experiment{
 		Name: "limits",
-		Summary: "16 to 1000 callers over one connection whose server admits 4, 16, 100 or any number of streams, and of " +
+		Summary: "16 to 1000 callers over one connection whose server admits 16, 100 or any number of streams, and of " +
 			"half-open calls",
 		Modes: []bench.Mode{bench.Virtual, bench.Real},
 		Figures: []figure.Spec{{
@@ -37,7 +37,7 @@ func limits() studied {
 	}, func(o bench.Options) study {
 		st := study{top: topology{servers: 1, shared: true}, rounds: bench.Pick(o, 1, 3),
 			ratios: []ratio{opsRatio, worstRatio}}
-		for _, streams := range []int{4, 16, 100, 0} {
+		for _, streams := range []int{16, 100, 0} {
 			for _, callers := range bench.Pick(o, []int{16, 200}, []int{16, 64, 200, 1000}) {
 				st.groups = append(st.groups, limitedTrials(o, limit{streams: streams}, callers))
 			}
@@ -49,7 +49,7 @@ func limits() studied {
 		}
 		for _, staged := range []bool{false, true} { // what nobody has learnt
 			for _, callers := range bench.Pick(o, []int{16, 200}, []int{16, 64, 400}) {
-				for _, streams := range []int{4, 16, 100, 0} {
+				for _, streams := range []int{16, 100, 0} {
 					st.groups = append(st.groups, coldTrials(limitedTrials(o, limit{streams: streams, staged: staged}, callers)))
 				}
 			}
