@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -55,8 +56,8 @@ func addProtocol(flags *pflag.FlagSet, to, mode, order, speculate *string, reade
 		if len(p.Degrees) > 0 {
 			flags.Func("speculate", "how far transactions of "+p.Name+" build on what is not final;\n"+
 				"`one` of "+strings.Join(p.Degrees, ", ")+" (default: the first one)", func(degree string) error {
-				if *speculate = degree; degree == "" {
-					return fmt.Errorf("it is empty (want %s)", strings.Join(p.Degrees, ", "))
+				if *speculate = degree; !slices.Contains(p.Degrees, degree) {
+					return errors.New("one of " + strings.Join(p.Degrees, ", "))
 				}
 				return nil
 			})

@@ -266,8 +266,8 @@ func TestReadersAreAskedFor(t *testing.T) {
 func TestSpeculateIsAskedFor(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "made")
 	for args, want := range map[string]string{
-		"--protocol str --speculate 9":                      `--speculate: unknown degree "9" (want tuned, off, reads, 1,`,
-		"--protocol str --speculate=":                       `"--speculate" flag: it is empty (want tuned, off, reads, 1,`,
+		"--protocol str --speculate 9":                      `"--speculate" flag: one of tuned, off, reads, 1,`,
+		"--protocol str --speculate=":                       `"--speculate" flag: one of tuned, off, reads, 1,`,
 		"--protocol str --mode clocksi-rep --speculate off": "--speculate: transactions of str in mode clocksi-rep build on",
 		"--speculate off":                                   "--speculate: transactions of replicatedcommit build on nothing",
 	} {
