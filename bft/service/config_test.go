@@ -27,7 +27,7 @@ func TestWrongFiles(t *testing.T) {
 		"few members": {GroupFile, `(?s),\s+\{\s+"id": 4.*?\}`, ``,
 			`group.json:6: members: there are 3; want 4, which survive one that is faulty, to 64`},
 		"no key":   {GroupFile, `"key": "\w+"`, `"key": "12"`, `group.json:10: members[0].key: "12" is no public key`},
-		"protocol": {GroupFile, `"pbft"`, `"pbf"`, `group.json:3: protocol: unknown protocol "pbf" (want pbft; did you mean`},
+		"protocol": {GroupFile, `"pbft"`, `"pbf"`, `group.json:3: protocol: unknown protocol "pbf" (want pbft, zyzzyva; did you mean`},
 		"service":  {GroupFile, `"counter"`, `"queue"`, `group.json:4: service: unknown service "queue" (want counter`},
 		"trip":     {GroupFile, `"20ms"`, `"20"`, `group.json:5: round_trip: "20" is no duration such as 100ms`},
 		"cluster":  {GroupFile, `"test"`, `""`, `group.json:2: cluster: it is missing`},

@@ -84,6 +84,9 @@ type traitor struct {
 
 type lateTimer struct{}
 
+// Standing tells how the replica is that the traitor would be.
+func (t *traitor) Standing() bft.Standing { return t.inner.Standing() }
+
 // Start is part of protocol.Node, as are Receive and Expire.
 func (t *traitor) Start(env *protocol.Env[bft.Message], log []protocol.Record[bft.Message]) {
 	t.inner.Start(env, log)

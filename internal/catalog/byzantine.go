@@ -6,6 +6,7 @@ import (
 	"github.com/foresay/foresay/bft"
 	"github.com/foresay/foresay/bft/counter"
 	"github.com/foresay/foresay/bft/pbft"
+	"github.com/foresay/foresay/bft/zyzzyva"
 	"github.com/foresay/foresay/smr/kv"
 )
 
@@ -26,7 +27,7 @@ func Service(name string) (bft.Service, error) { return find("service", services
 func ServiceNames() []string { return names(services()) }
 
 func byzantine() []entry[bft.Protocol] {
-	return []entry[bft.Protocol]{{"pbft", pbft.Protocol}}
+	return []entry[bft.Protocol]{{"pbft", pbft.Protocol}, {"zyzzyva", zyzzyva.Protocol}}
 }
 
 func services() []entry[bft.Service] {
