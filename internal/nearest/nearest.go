@@ -8,6 +8,9 @@ import "strings"
 // the next, where one in three may be wrong.
 func To(word string, known []string) string {
 	word = strings.ToLower(word)
+	if word == "" {
+		return ""
+	}
 	best, least := "", max(1, len(word)/3)+1
 	for _, k := range known {
 		if len(word) >= 3 && strings.HasPrefix(strings.ToLower(k), word) {

@@ -17,6 +17,9 @@ func TestTo(t *testing.T) {
 			t.Errorf("%q is taken for %q, want %q", word, got, want)
 		}
 	}
+	if got := nearest.To("", []string{"1"}); got != "" {
+		t.Errorf("nothing is taken for %q", got)
+	}
 	if got := nearest.Hint("modes", known); got != "; did you mean mode?" {
 		t.Errorf("the hint is %q", got)
 	}
