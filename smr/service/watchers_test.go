@@ -264,16 +264,17 @@ func TestPlants(t *testing.T) {
 	const dir = "smr/service"
 	plant.Catch(t, []plant.Bug{{
 		Name: "who asks again after an old version is not told of it", Dir: "smr/kv", Test: "TestManyChangesAreLookedAt",
-		Old: "\tif version < max(s.changes.early, s.changes.forgotten) {\n",
-		New: "\tif version < s.changes.forgotten || !MUTANT && version < s.changes.early {\n",
+		Old: "\tif version < max(changes.early, s.forgotten) {\n",
+		New: "\tif version < s.forgotten || !MUTANT && version < changes.early {\n",
 	}, {
 		Name: "a key that was deleted again is forgotten with its first deletion", Dir: "smr/kv", Test: "TestChangedAfter",
 		Old: "first.Deleted && c.gone[string(first.Key)] == first.Version {",
 		New: "first.Deleted && (MUTANT || c.gone[string(first.Key)] == first.Version) {",
 	}, {
 		Name: "who skips versions keeps the changes before", Dir: "smr/kv", Test: "TestSkip",
-		Old: "\ts.last, s.changes = to, changes{forgotten: to}\n",
-		New: "\tif s.last = to; !MUTANT {\n\t\ts.changes = changes{forgotten: to}\n\t}\n",
+		Old: "\ts.memory.changes = changes{}\n\ts.last, s.forgotten, s.changed, s.changedBytes = to, to, 0, 0\n",
+		New: "\tif s.last = to; !MUTANT {\n\t\ts.memory.changes = changes{}\n\t\ts.forgotten, s.changed, s.changedBytes = to, 0, 0\n" +
+			"\t}\n",
 	}, {
 		Name: "a recovered group goes on with versions that may be lost", Dir: dir, Test: "TestLostVersions",
 		Old: "err := machine.Skip(r.SkippedVersions); err != nil {",
