@@ -273,8 +273,8 @@ func TestPlants(t *testing.T) {
 	}, {
 		Name: "who skips versions keeps the changes before", Dir: "smr/kv", Test: "TestSkip",
 		Old: "\ts.memory.changes = changes{}\n\ts.last, s.forgotten, s.changed, s.changedBytes = to, to, 0, 0\n",
-		New: "\tif s.last = to; !MUTANT {\n\t\ts.memory.changes = changes{}\n\t\ts.forgotten, s.changed, s.changedBytes = to, 0, 0\n" +
-			"\t}\n",
+		New: "\tif s.last = to; !MUTANT {\n\t\ts.memory.changes = changes{}\n" +
+			"\t\ts.forgotten, s.changed, s.changedBytes = to, 0, 0\n\t}\n",
 	}, {
 		Name: "a recovered group goes on with versions that may be lost", Dir: dir, Test: "TestLostVersions",
 		Old: "err := machine.Skip(r.SkippedVersions); err != nil {",
