@@ -49,6 +49,8 @@ func (r *Replica) figures(page *metrics.Page, s Status) {
 	page.Counter("foresay_bft_transfers_total", "States that were fetched from others.", uint64(s.Transfers))
 	page.Counter("foresay_bft_refused_parts_total", "Parts of states that others gave it and that were wrong.",
 		uint64(s.RefusedParts))
+	page.Counter("foresay_bft_repairs_total", "How often the disk had something else than it should, which was mended.",
+		uint64(s.Repairs))
 	h := r.host.Stats()
 	for _, n := range h.Nodes {
 		if n.Addr.Group == nodeGroup {

@@ -237,6 +237,8 @@ func (r *Replica) onMessage(msg bft.Message) {
 	switch m := msg.(type) {
 	case standingTold:
 		r.asking.Answer(m.number, m.Standing)
+	case bft.Repairing:
+		r.log.Warn("replica: what is on its disk is not what it should be, and is fetched from others", "found", m.Reason)
 	case bft.Refused:
 		select {
 		case r.refused <- m.Reason:

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -17,9 +18,12 @@ import (
 	"github.com/foresay/foresay/bft"
 	"github.com/foresay/foresay/bft/client"
 	"github.com/foresay/foresay/bft/counter"
+	"github.com/foresay/foresay/host"
+	"github.com/foresay/foresay/host/waldisk"
 	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/internal/seed"
 	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/wal"
 	"github.com/foresay/foresay/wan"
 	"github.com/foresay/foresay/wan/shape"
 )
@@ -276,6 +280,63 @@ func TestLostDisk(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
+}
+
+// TestDamagedDisk: a replica whose state has changed on its disk says so, and mends it.
+func TestDamagedDisk(t *testing.T) {
+	inWorld(t, func(w *world) {
+		for id := protocol.ID(1); id <= 3; id++ {
+			w.start(w.config(id), "")
+		}
+		cfg := w.config(4)
+		r := w.start(cfg, "")
+		w.client(0, func(ctx context.Context, c *Client) {
+			for range 64 { // until there is a checkpoint
+				w.add(ctx, c)
+			}
+			w.caughtUp(ctx, c)
+			if err := r.end(); err != nil {
+				t.Fatal(err)
+			}
+			w.damage(cfg)
+			r = w.start(cfg, "")
+			if s := w.caughtUp(ctx, c); s[3].Repairs != 1 || s[0].Repairs != 0 {
+				t.Errorf("the statuses are %+v", s)
+			}
+			if err := r.end(); err != nil || !strings.Contains(r.log.String(), "what is on its disk is not what it should be") {
+				t.Errorf("the replica ended with %v\n%s", err, r.log)
+			}
+		})
+	})
+}
+
+// damage changes a value of the state on a replica's disk.
+func (w *world) damage(cfg *Config) {
+	w.Helper()
+	store, err := wal.Open(cfg.Data, wal.Options{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	defer store.Close()
+	names, err := store.Names()
+	if err != nil || len(names) != 1 {
+		w.Fatal(names, err)
+	}
+	disk, err := waldisk.New(store, names[0])
+	if err != nil {
+		w.Fatal(err)
+	}
+	for key, value := range disk.Keys().Scan([]byte("s/v"), []byte("s/w")) {
+		value = slices.Clone(value)
+		value[len(value)-1]++
+		done := make(chan error, 1)
+		disk.Commit([]host.Op{{Kind: protocol.KindPut, Key: slices.Clone(key), Value: value}}, func(err error) { done <- err })
+		if err := <-done; err != nil {
+			w.Fatal(err)
+		}
+		return
+	}
+	w.Fatal("the state has no values")
 }
 
 // TestOthersDisk: a directory is one replica's of one group.

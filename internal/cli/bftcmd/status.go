@@ -124,6 +124,10 @@ func trouble(statuses []service.Status) []string {
 		if s.Malformed > 0 {
 			say("replica %d could not read %s", s.Replica, command.Counted(int(s.Malformed), "message"))
 		}
+		if s.Repairs > 0 {
+			say("replica %d found %s that its disk had something else than it should, and fetched that from others",
+				s.Replica, command.Counted(s.Repairs, "time"))
+		}
 		if s.RefusedParts > 0 {
 			say("replica %d was given %s of a state that were wrong", s.Replica,
 				command.Counted(s.RefusedParts, "part"))
