@@ -330,7 +330,8 @@ func (w *world) damage(cfg *Config) {
 		value = slices.Clone(value)
 		value[len(value)-1]++
 		done := make(chan error, 1)
-		disk.Commit([]host.Op{{Kind: protocol.KindPut, Key: slices.Clone(key), Value: value}}, func(err error) { done <- err })
+		put := host.Op{Kind: protocol.KindPut, Key: slices.Clone(key), Value: value}
+		disk.Commit([]host.Op{put}, func(err error) { done <- err })
 		if err := <-done; err != nil {
 			w.Fatal(err)
 		}
