@@ -73,21 +73,38 @@ func (d *Domain) enqueue(a *Attempt) {
 // start begins the attempts, unless somebody does.
 func (d *Domain) start() {
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.starting {
+	busy := d.starting
+	d.starting = true
+	d.mu.Unlock()
+	if busy {
 		return
 	}
-	d.starting = true
-	for len(d.attempts) > 0 {
-		a := d.attempts[0]
-		if d.attempts = d.attempts[1:]; len(d.attempts) == 0 {
-			d.attempts = nil
+	over := false
+	defer func() {
+		if !over { // a transport has panicked: others begin what is left
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			d.starting = false
 		}
-		d.mu.Unlock()
+	}()
+	for a := d.next(); a != nil; a = d.next() {
 		a.begin()
-		d.mu.Lock()
 	}
-	d.starting = false
+	over = true
+}
+
+// next takes the first attempt that has yet to begin. If there is none, the next to come has
+// somebody begin it.
+func (d *Domain) next() *Attempt {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.attempts) == 0 {
+		d.attempts, d.starting = nil, false
+		return nil
+	}
+	a := d.attempts[0]
+	d.attempts = d.attempts[1:]
+	return a
 }
 
 // Transport is driver.Transport, and the same type.

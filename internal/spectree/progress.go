@@ -124,8 +124,9 @@ func (t *Tree) Refused(c *Call, reason string) {
 	c.confirmed, c.postponed = false, false
 	c.send = unsent
 	if c.spec.Domain != nil {
-		c.note().conds, c.terms.sentFor = nil, nil
-		c.terms.refusals++ // what was sent on it is refused as well
+		n := c.note()
+		n.conds, n.sentFor = nil, nil
+		n.refusals++ // what was sent on it is refused as well
 		t.freed = append(t.freed, c.wakes...)
 		t.doubtful = true // a run that returned may have waited for this
 	}

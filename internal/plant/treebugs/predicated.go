@@ -72,7 +72,7 @@ func PredicatedBugs() []plant.Bug {
 		},
 		{ // what was sent on a call that was refused counts as if it had not been
 			Name: "forgetRefusals", Test: "TestProgramsNotice/predicated/0",
-			Old: "\t\tc.terms.refusals++ //", New: "\t\tif !MUTANT {\n\t\t\tc.terms.refusals++\n\t\t}\n\t\t//",
+			Old: "\t\tn.refusals++ //", New: "\t\tif !MUTANT {\n\t\t\tc.terms.refusals++\n\t\t}\n\t\t//",
 		},
 		{ // nobody looks at a call again once those are sent that it is to be sent on
 			Name: "forgetThoseSentOn", Test: "TestPredicatedCallsAreHeld/before",
