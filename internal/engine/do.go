@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"runtime"
 	"time"
@@ -83,7 +84,10 @@ func (t *task) result() (any, error) {
 	defer r.ctx.cancel(context.Canceled)
 	r.release()
 	t.request.Engine().Waits(control.WaitResult, t.cfg.name, time.Now(), 0)
-	return r.outcome()
+	v, err := r.outcome()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return v, cmp.Or(r.unsure(), err)
 }
 
 // outcome ends its caller's goroutine as the run's function ended its own.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -362,6 +363,10 @@ func (s *futureSink) finish(r *run, err error, failed *PanicError) {
 	}
 	s.task.mu.Lock()
 	late := s.task.ending != nil
+	var unsure error
+	if r != nil {
+		unsure = r.unsure()
+	}
 	s.task.mu.Unlock()
 	s.f.settle(func() {
 		s.f.err, s.f.unknown = err, late || r == nil
@@ -369,7 +374,7 @@ func (s *futureSink) finish(r *run, err error, failed *PanicError) {
 			return
 		}
 		s.f.plainEnd = s.task.ledger.plainEnd.time()
-		s.f.value, s.f.err, s.f.failed = r.value, r.err, r.failed
+		s.f.value, s.f.err, s.f.failed = r.value, cmp.Or(unsure, r.err), r.failed
 		s.f.effects = r.tree.HasEffects()
 		if failed != nil {
 			s.f.failed = failed

@@ -68,6 +68,7 @@ type rare struct {
 	grouped  []*lane   // in which functions of groups run
 	lost     bool      // a combination did without a member
 	gone     chan struct{}
+	unsure   error // in place of err: the task ended before it was known what its calls have done
 }
 
 // rarely returns it, to be added to.
@@ -76,6 +77,15 @@ func (r *run) rarely() *rare {
 		r.rare = new(rare)
 	}
 	return r.rare
+}
+
+// unsure returns the error of a task that ended before it was known what its calls have done.
+// Under the task's mu.
+func (r *run) unsure() error {
+	if r.rare == nil {
+		return nil
+	}
+	return r.rare.unsure
 }
 
 // executeAlone is execute in a goroutine of its own.

@@ -300,7 +300,9 @@ func (t *task) finish() {
 	if t.out != nil {
 		t.todo = append(t.todo, duty{kind: dutyComplete, of: t.winner})
 	}
-	t.winner.err = t.outcomeUnknown(t.winner.err)
+	if t.tree.Unknown() {
+		t.winner.rarely().unsure = t.outcomeUnknown(t.winner.err)
+	}
 	t.ended = true
 	t.settleRuns()
 	t.uncast()
