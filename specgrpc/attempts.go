@@ -94,25 +94,6 @@ func (a *attempts) asks() {
 // that should have its own.
 const surePatience = time.Second
 
-// doubtPatience is the same where a call that nobody watches may have been overtaken, see doubt.
-const doubtPatience = 200 * time.Millisecond
-
-// relents has streams give way to a call of which nobody knows whether it waits for one, whenever
-// nothing has happened for so long, at intervals that double, as long as the call may need that.
-func (c *ClientConn) relents(still time.Duration, needed func() bool) (done func()) {
-	stills, next := 0, 1
-	return c.whileWaiting(still, func() (again bool) {
-		if !needed() {
-			return false
-		}
-		if stills++; stills == next {
-			stills, next = 0, 2*next
-			c.half.relent()
-		}
-		return true
-	})
-}
-
 // again makes room for an attempt that is about to ask for a stream.
 func (a *attempts) again() {
 	half := &a.conn.half
@@ -128,11 +109,17 @@ func (a *attempts) again() {
 			half.room.relieve(since)
 		}
 	})
-	still := patience
+	stills, next, still := 0, 1, patience
 	if sure {
 		still = surePatience
 	}
-	done := a.conn.relents(still, func() bool { return true })
+	done := a.conn.whileWaiting(still, func() (again bool) {
+		if stills++; stills == next {
+			stills, next = 0, 2*next
+			half.relent()
+		}
+		return true
+	})
 	a.stop = func() {
 		relief.Stop()
 		done()

@@ -183,15 +183,12 @@ func (c *ClientConn) plain(
 	a *attempts, opts []grpc.CallOption,
 ) error {
 	if c.half.room.ample(a != nil) {
-		answered := false
-		defer func() { c.half.room.done(answered) }()
+		defer c.half.room.done()
 		if a != nil {
 			a.unasked.Store(true)
 			defer a.asks()
 		}
-		err := invoke(ctx, method, req, reply, cc, opts...)
-		answered = err == nil
-		return err
+		return invoke(ctx, method, req, reply, cc, opts...)
 	}
 	since := c.half.room.want(ctx)
 	relieved := c.relieve()

@@ -60,7 +60,6 @@ func NewClient(target string, opts ...grpc.DialOption) (*ClientConn, error) {
 	c.half.room.ready = func() bool { return c.cc.GetState() == connectivity.Ready }
 	c.half.room.full = c.makeRoom
 	c.half.room.yield = c.half.yield
-	c.half.room.doubt = func() { c.relents(doubtPatience, c.half.room.doubtful) }
 	ctl, err := c.cfg.theControl()
 	if err != nil {
 		return nil, err

@@ -62,8 +62,6 @@ type room struct {
 	ready       func() bool // reports whether the connection is
 	full        func()      // called when calls were found to wait for streams
 	yield       func(n int) // called to reset so many speculative streams for them
-	doubt       func()      // called when a speculative call may have overtaken one that nobody watches
-	doubts      bool        // that is looked after, see doubtful
 	queue       []*place
 	unnamed     int       // at most so many of them do not know what they wait for
 	peaks       [2]int    // how many streams confirmed callers wanted at once, at most, in this span and the one before
@@ -71,7 +69,6 @@ type room struct {
 	resets      int       // unanswered streams that were reset at a known limit, in this resetSpan
 	resetsSince time.Time
 	relented    time.Time // when streams ended last for a call that may wait for one, see again
-	stocked     time.Time // when a speculative call got its stream last
 }
 
 // place is a speculative call's in the queue.
@@ -144,14 +141,10 @@ func (r *room) relieve(since count) {
 // count counts streams.
 type count struct{ opened, ended int }
 
-// done notes that such a call has ended. If it was answered it had a stream, beside those of
-// speculative calls that have been open for a while.
-func (r *room) done(answered bool) {
+// done notes that such a call has ended.
+func (r *room) done() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if answered && time.Since(r.stocked) >= growEvery {
-		r.seen = max(r.seen, r.entered-r.opening+1)
-	}
 	r.open--
 	r.unseen--
 	r.count.ended++
@@ -215,7 +208,6 @@ func (r *room) opened(since look, stream bool) {
 	r.opening--
 	r.lookout.answered(since, true)
 	if stream {
-		r.stocked = time.Now()
 		r.has(0)
 	}
 	r.serve()
@@ -358,25 +350,6 @@ func (r *room) admit(p *place) {
 	if p.keeps {
 		r.kept++
 	}
-	if !r.doubts && r.overtakes() {
-		r.doubts = true
-		r.doubt()
-	}
-}
-
-// overtakes reports whether speculative calls may have streams that a call waits for which nobody
-// watches. It asked grpc for its own before them, but may have lost its processor before it had
-// it, and the peer is not known to admit as many as are open. Under mu.
-func (r *room) overtakes() bool {
-	return r.unseen > 0 && r.entered > 0 && !r.streams.sure && r.open > r.seen
-}
-
-// doubtful reports whether they still may.
-func (r *room) doubtful() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.doubts = r.overtakes()
-	return r.doubts
 }
 
 // leave takes a call that has its caller's word out of the queue.

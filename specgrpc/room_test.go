@@ -12,7 +12,7 @@ import (
 )
 
 func testRoom(most int) *room {
-	return &room{most: most, ready: func() bool { return true }, full: func() {}, yield: func(int) {}, doubt: func() {}}
+	return &room{most: most, ready: func() bool { return true }, full: func() {}, yield: func(int) {}}
 }
 
 // TestRoom: calls of confirmed callers never ask; speculative ones get what they leave, in turn.

@@ -123,7 +123,7 @@ func TestCallsThatHaveYetToAsk(t *testing.T) {
 				r.asked()
 				<-p.done
 			}
-			if r.done(true); !p.admitted || r.unasked != 0 {
+			if r.done(); !p.admitted || r.unasked != 0 {
 				t.Errorf("the speculative call has its stream: %t, and %d have yet to ask", p.admitted, r.unasked)
 			}
 		})
@@ -137,7 +137,7 @@ func TestCallsThatHaveYetToAsk(t *testing.T) {
 			t.Error("a speculative call waits for one that does not ask")
 		}
 		r.asked()
-		r.done(true)
+		r.done()
 	})
 }
 
@@ -165,44 +165,4 @@ func TestWhatCallsWaitFor(t *testing.T) {
 		}
 		r.leave(places[2])
 	})
-}
-
-// TestSeenBesideACall: an answered call had its stream, beside those of speculative calls that were
-// open for a while.
-func TestSeenBesideACall(t *testing.T) {
-	for _, tt := range []struct {
-		answered bool
-		open     time.Duration // a speculative stream, before the call ends
-		want     int
-	}{{true, growEvery, 2}, {true, 0, 1}, {false, growEvery, 1}} {
-		synctest.Test(t, func(t *testing.T) {
-			r := testRoom(1000)
-			r.ample(false)
-			r.enter(false)
-			r.opened(r.opens(), true)
-			time.Sleep(tt.open)
-			if r.done(tt.answered); r.seen != tt.want {
-				t.Errorf("%+v: %d streams were seen at once", tt, r.seen)
-			}
-		})
-	}
-}
-
-// TestDoubt: a call that nobody watches may wait for the streams of speculative calls as long as
-// both go on, unless the peer is known to admit as many.
-func TestDoubt(t *testing.T) {
-	for _, seen := range []int{0, 2} {
-		synctest.Test(t, func(t *testing.T) {
-			r, doubts := testRoom(1000), 0
-			r.doubt, r.seen = func() { doubts++ }, seen
-			r.ample(false)
-			r.enter(false)
-			if want := 1 - seen/2; doubts != want || r.doubtful() != (want > 0) {
-				t.Errorf("%d seen: looked after %d times, in doubt: %t", seen, doubts, r.doubtful())
-			}
-			if r.done(true); r.doubtful() || r.doubts {
-				t.Error("it is in doubt after the call's end")
-			}
-		})
-	}
 }

@@ -107,15 +107,6 @@ func namedPlants() []named {
 			old: "\tcase r.wanting+r.unasked > 0 && ", new: "\tcase (r.wanting > 0 || r.unasked > 0 && !MUTANT) && ",
 		}, "TestCallsThatHaveYetToAsk", onlyWaits},
 		{plant{
-			name: "a call that has asked for its stream is taken to have it", dir: "specgrpc",
-			old: "\tif !r.doubts && r.overtakes() {\n", new: "\tif !r.doubts && r.overtakes() && !MUTANT {\n",
-		}, "TestOvertakenCall", onlyWaits},
-		{plant{
-			name: "a peer is known to admit what it may not", dir: "specgrpc",
-			old: "\tif answered && time.Since(r.stocked) >= growEvery {\n",
-			new: "\tif answered && (MUTANT || time.Since(r.stocked) >= growEvery) {\n",
-		}, "TestSeenBesideACall", onlyWaits},
-		{plant{
 			name: "several streams give way to one call", dir: "specgrpc",
 			old: "\treturn h.leaving != nil || h.room.anyLeaving()\n",
 			new: "\treturn (h.leaving != nil || h.room.anyLeaving()) && !MUTANT\n",
