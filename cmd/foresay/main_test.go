@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"flag"
 	"net"
@@ -53,7 +54,7 @@ func TestScripts(t *testing.T) {
 func commands() map[string]func(*testscript.TestScript, bool, []string) {
 	return map[string]func(*testscript.TestScript, bool, []string){
 		"exits": exits, "leader": leader, "serve": serve, "crash": crash, "terminate": terminate, "watching": watching,
-		"losenewest": loseNewest, "machine": machine, "halt": halt,
+		"losenewest": loseNewest, "machine": machine, "halt": halt, "fill": fill,
 	}
 }
 
@@ -93,4 +94,14 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if strconv.Itoa(code) != args[0] {
 		ts.Fatalf("exit code %d, want %s", code, args[0])
 	}
+}
+
+// fill writes a file of so many bytes.
+func fill(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: fill file bytes")
+	}
+	n, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), bytes.Repeat([]byte("x"), n), 0o666))
 }
