@@ -89,6 +89,8 @@ func rooms() []room {
 		{pattern: "bft/sessions/...", layer: pure},
 		{pattern: "bft/kit/...", layer: pure},
 		{pattern: "bft/counter/...", layer: pure},
+		{pattern: "specfs", layer: pure},
+		{pattern: "specfs/tree/...", layer: pure},
 		{pattern: "smr/...", layer: pure, protocol: true},
 		{pattern: "store/...", layer: pure, protocol: true},
 		{pattern: "bft/...", layer: pure, protocol: true},
