@@ -91,6 +91,38 @@ func (l *Layer) write(key []byte, v version) {
 	l.wrote = append(l.wrote, vs)
 }
 
+// Layers are layers above a base that belongs to somebody else, who may be without digests or
+// checkpoints: the base of a [State] has them.
+type Layers struct {
+	above overlay
+	base  Reader
+}
+
+// NewLayers returns no layers above a base. It may change below them, as long as no scan is under
+// way.
+func NewLayers(base Reader) *Layers { return &Layers{base: base} }
+
+// Push makes a layer above all others.
+func (s *Layers) Push() *Layer { return s.above.push(s.base) }
+
+// Len returns how many layers there are.
+func (s *Layers) Len() int { return len(s.above.layers) }
+
+// Merge puts what the lowest layer has changed into a space, usually the base. There is one, and it
+// is gone then.
+func (s *Layers) Merge(into Space) {
+	s.above.merge(func(key string, v version) {
+		if v.deleted {
+			into.Delete([]byte(key))
+		} else {
+			into.Put([]byte(key), v.value)
+		}
+	})
+}
+
+// Drop undoes a layer and all above it, which are gone then.
+func (s *Layers) Drop(l *Layer) { s.above.drop(l) }
+
 // push makes a layer above all others.
 func (o *overlay) push(base Reader) *Layer {
 	o.last++

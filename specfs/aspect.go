@@ -7,9 +7,11 @@ type Aspect uint8
 
 // The aspects of objects.
 const (
+	// Everything is all aspects of an object, where it is said what has changed.
+	Everything Aspect = iota
 	// Meta is that the object exists, its kind, mode and owners: all that permissions depend on. Of a
 	// symlink, its target too, which never changes.
-	Meta Aspect = iota + 1
+	Meta
 	// Stat is all attributes. Every change of an object changes it, but a change of Stat alone (a
 	// directory's time of modification, say) refuses nobody who has not asked for attributes.
 	Stat
@@ -27,6 +29,8 @@ const (
 
 func (a Aspect) String() string {
 	switch a {
+	case Everything:
+		return "everything"
 	case Meta:
 		return "meta"
 	case Stat:

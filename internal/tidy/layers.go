@@ -91,6 +91,8 @@ func rooms() []room {
 		{pattern: "bft/counter/...", layer: pure},
 		{pattern: "specfs", layer: pure},
 		{pattern: "specfs/tree/...", layer: pure},
+		{pattern: "specfs/server/...", layer: pure},
+		{pattern: "specfs/view/...", layer: pure},
 		{pattern: "smr/...", layer: pure, protocol: true},
 		{pattern: "store/...", layer: pure, protocol: true},
 		{pattern: "bft/...", layer: pure, protocol: true},

@@ -94,7 +94,10 @@ func (t *tree) fill(o *object, offset uint64, data []byte) {
 	for len(data) > 0 {
 		number, within := offset/blockBytes, int(offset%blockBytes)
 		n := min(len(data), blockBytes-within)
-		old := t.block(o, number)
+		var old []byte
+		if n < blockBytes && number*blockBytes < o.Size {
+			old = t.block(o, number)
+		}
 		block := make([]byte, max(len(old), within+n))
 		copy(block, old)
 		copy(block[within:], data[:n])

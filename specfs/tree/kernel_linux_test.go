@@ -48,7 +48,7 @@ func againstKernel(dir string, seed uint64) error {
 	if !k.super {
 		w.cred = specfs.Cred{UID: uint32(os.Getuid()), GID: uint32(os.Getgid())}
 	}
-	Do(w.memory, Call{Serial: 1}, specfs.SetAttr{
+	Do(w.Memory, Call{Serial: 1}, specfs.SetAttr{
 		ID: specfs.Root, Set: specfs.SetOwner | specfs.SetGroup | specfs.SetMode,
 		UID: w.cred.UID, GID: w.cred.GID, Mode: 0o777,
 	})
@@ -142,7 +142,7 @@ func (k *kernel) comparable(w *world, op specfs.Op) bool {
 		return op.Set&specfs.SetSize == 0 || w.kind(op.ID) == specfs.File || w.kind(op.ID) == specfs.Directory
 	case specfs.Link:
 		// What somebody may link to who does not own it is a setting of the kernel.
-		o := (&tree{space: w.memory}).object(op.ID)
+		o := (&tree{space: w.Memory}).object(op.ID)
 		return w.cred.Super() || o.UID == w.cred.UID
 	case specfs.GetXattr, specfs.ListXattrs, specfs.SetXattr, specfs.RemoveXattr:
 		return k.xattrs
@@ -417,7 +417,7 @@ func (k *kernel) differ(w *world, op specfs.Op, got, want specfs.Result) string 
 		if err != nil {
 			return err.Error()
 		}
-		o := (&tree{space: w.memory}).object(id)
+		o := (&tree{space: w.Memory}).object(id)
 		if o.Kind == specfs.Directory {
 			attr.Size = 4096
 			if !k.links {

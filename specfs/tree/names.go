@@ -188,7 +188,7 @@ func (t *tree) victim(dir specfs.ID, name string, directory bool) (*object, entr
 
 // loseName takes a link from an object which is not a directory.
 func (t *tree) loseName(e entry) {
-	o := t.object(e.ID)
+	o := t.behind(e)
 	o.Links--
 	if o.Links > 0 {
 		t.change(o)
@@ -209,7 +209,7 @@ func (t *tree) removeDir(op specfs.RemoveDir) specfs.Result {
 	if errno != specfs.OK {
 		return failed(errno)
 	}
-	o := t.object(e.ID)
+	o := t.behind(e)
 	if !t.empty(o) {
 		return failed(specfs.ENOTEMPTY)
 	}

@@ -36,6 +36,11 @@ type object struct {
 	Meta, Stat, Data, Names, Place, Xattrs specfs.Version
 }
 
+// aspects returns those of an object as a whole.
+func aspects() []specfs.Aspect {
+	return []specfs.Aspect{specfs.Meta, specfs.Stat, specfs.Data, specfs.Names, specfs.Place, specfs.Xattrs}
+}
+
 // version returns that of an aspect other than Name.
 func (o *object) version(a specfs.Aspect) *specfs.Version {
 	switch a {
@@ -57,34 +62,14 @@ func (o *object) version(a specfs.Aspect) *specfs.Version {
 
 var objectLayout = wirefmt.NewLayout("tree: object", func(c *wirefmt.Coder, o *object) {
 	wirefmt.Version(c, 1)
-	AttrFields(c, &o.Attr)
+	specfs.AttrFields(c, &o.Attr)
 	wirefmt.String(c, &o.Target)
 	wirefmt.Uint(c, &o.Parent)
 	wirefmt.Uint(c, &o.Content)
-	for _, a := range []specfs.Aspect{
-		specfs.Meta, specfs.Stat, specfs.Data, specfs.Names, specfs.Place, specfs.Xattrs,
-	} {
+	for _, a := range aspects() {
 		wirefmt.Uint(c, o.version(a))
 	}
 })
-
-// AttrFields takes the fields of attributes.
-func AttrFields(c *wirefmt.Coder, a *specfs.Attr) {
-	wirefmt.Enum(c, &a.Kind, specfs.File, specfs.Socket, "kind of object")
-	mode := uint32(a.Mode)
-	wirefmt.Uint32(c, &mode)
-	if mode > uint32(specfs.AllModes) {
-		c.Failf("a mode of %o", mode)
-	}
-	a.Mode = specfs.Mode(mode)
-	wirefmt.Uint32(c, &a.UID)
-	wirefmt.Uint32(c, &a.GID)
-	wirefmt.Uint32(c, &a.Links)
-	wirefmt.Uint(c, &a.Size)
-	for _, at := range []*specfs.Time{&a.Modified, &a.Changed, &a.Accessed, &a.Created} {
-		wirefmt.Int(c, at)
-	}
-}
 
 // An entry is what a name in a directory stands for.
 type entry struct {
@@ -141,6 +126,15 @@ func (t *tree) object(id specfs.ID) *object {
 	o := mustDecode(objectLayout.Decode(b))
 	o.ID = id
 	return &o
+}
+
+// behind returns the object behind a name. A client may know a name without its object: it throws
+// away what came of the operation then, as it knows what it has missed.
+func (t *tree) behind(e entry) *object {
+	if o := t.object(e.ID); o != nil {
+		return o
+	}
+	return &object{ID: e.ID, Attr: specfs.Attr{Kind: e.Kind, Links: 1}}
 }
 
 func (t *tree) put(o *object) { t.space.Put(key(recordObject, o.ID), objectLayout.Encode(*o)) }

@@ -24,7 +24,7 @@ func (t *tree) rename(op specfs.Rename) specfs.Result {
 	if m.new.ID != 0 && !op.Exchange {
 		result.ID = m.new.ID
 		if m.new.Kind == specfs.Directory {
-			victim := t.object(m.new.ID)
+			victim := t.behind(m.new)
 			m.to.Links--
 			t.orphan(victim)
 		} else {
@@ -134,7 +134,7 @@ func (t *tree) mayMove(m *move) specfs.Errno {
 			}
 		}
 	}
-	if directory && m.new.ID != 0 && !m.Exchange && !t.empty(t.object(m.new.ID)) {
+	if directory && m.new.ID != 0 && !m.Exchange && !t.empty(t.behind(m.new)) {
 		return specfs.ENOTEMPTY
 	}
 	return specfs.OK
@@ -142,7 +142,7 @@ func (t *tree) mayMove(m *move) specfs.Errno {
 
 // moved notes that an object is in another directory, or has another name.
 func (t *tree) moved(m *move, e entry, from, to *object) {
-	o := t.object(e.ID)
+	o := t.behind(e)
 	if e.Kind != specfs.Directory || from == to {
 		t.change(o)
 		return

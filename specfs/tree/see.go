@@ -68,9 +68,7 @@ func (t *tree) changeContent(o *object, aspects ...specfs.Aspect) {
 
 // create writes a new object.
 func (t *tree) create(o *object) {
-	for _, a := range []specfs.Aspect{
-		specfs.Meta, specfs.Stat, specfs.Data, specfs.Names, specfs.Place, specfs.Xattrs,
-	} {
+	for _, a := range aspects() {
 		t.changedPart(specfs.Part{ID: o.ID, Aspect: a}, 0)
 		*o.version(a) = t.Serial
 	}

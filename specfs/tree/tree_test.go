@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/foresay/foresay/internal/seed"
+	"github.com/foresay/foresay/keyspace"
 	"github.com/foresay/foresay/specfs"
 )
 
@@ -21,12 +22,12 @@ func TestInvariants(t *testing.T) {
 		w := newWorld(s)
 		for range 300 {
 			w.become()
-			op, before, noted := w.op(), w.copy(), &noted{}
+			op, before, noted := w.op(), w.Copy(), &noted{}
 			if w.rnd.IntN(3) == 0 {
 				op = w.tidy()
 			}
 			result := w.do(op, noted)
-			switch same := before.String() == w.memory.String(); {
+			switch same := text(before) == text(w.Memory); {
 			case !same && (result.Errno != specfs.OK || !op.Changes()):
 				t.Fatalf("seed %d: %#v changes something, and says %v", s, op, result.Errno)
 			case same != (len(noted.changed) == 0):
@@ -37,7 +38,7 @@ func TestInvariants(t *testing.T) {
 				if got := VersionOf(before, c.Part); got != c.Version {
 					t.Fatalf("seed %d: %#v says that %v was changed, which had %d", s, op, c, got)
 				}
-				if got := VersionOf(w.memory, c.Part); got != w.serial && got != 0 {
+				if got := VersionOf(w.Memory, c.Part); got != w.serial && got != 0 {
 					t.Fatalf("seed %d: %#v has changed %v, which has %d in transaction %d", s, op, c, got, w.serial)
 				}
 			}
@@ -58,7 +59,7 @@ func TestSaw(t *testing.T) {
 		}
 		for range 20 {
 			then := *w
-			then.memory = w.copy()
+			then.Memory = w.Copy()
 			for range 1 + w.rnd.IntN(3) {
 				w.become()
 				noted := &noted{}
@@ -69,7 +70,7 @@ func TestSaw(t *testing.T) {
 			}
 			for range 50 {
 				w.become()
-				compared += w.compare(t, s, then.memory, pick(w.rnd, then.op(), then.tidy()))
+				compared += w.compare(t, s, then.Memory, pick(w.rnd, then.op(), then.tidy()))
 			}
 		}
 	}
@@ -80,7 +81,7 @@ func TestSaw(t *testing.T) {
 
 // compare executes an operation on a copy of an earlier state and of the present one, and returns 1
 // if nothing that it saw in the former has changed since.
-func (w *world) compare(t *testing.T, seed uint64, then *memory, op specfs.Op) int {
+func (w *world) compare(t *testing.T, seed uint64, then *keyspace.Memory, op specfs.Op) int {
 	t.Helper()
 	if m, ok := op.(specfs.Make); ok {
 		m.New = 1 << 40
@@ -88,14 +89,14 @@ func (w *world) compare(t *testing.T, seed uint64, then *memory, op specfs.Op) i
 	}
 	noted := &noted{}
 	call := w.call(noted)
-	predicted := Do(then.copy(), call, op)
+	predicted := Do(then.Copy(), call, op)
 	for _, a := range noted.saw {
-		if VersionOf(w.memory, a.Part) != a.Version {
+		if VersionOf(w.Memory, a.Part) != a.Version {
 			return 0
 		}
 	}
 	call.Witness = nil
-	if actual := Do(w.copy(), call, op); !reflect.DeepEqual(predicted, actual) {
+	if actual := Do(w.Copy(), call, op); !reflect.DeepEqual(predicted, actual) {
 		t.Fatalf("seed %d: %#v: %+v, but %+v where nothing of %v has changed", seed, op, predicted, actual, noted.saw)
 	}
 	return 1
@@ -149,7 +150,7 @@ func TestNamesDoNotConflict(t *testing.T) {
 	if r := w.do(specfs.Make{Parent: dir, Name: "two", New: 101, Kind: specfs.File}, nil); r.Errno != specfs.OK {
 		t.Fatal(r.Errno)
 	}
-	if got := VersionOf(w.memory, specfs.Part{ID: dir, Aspect: specfs.Name, Name: "two"}); got != w.serial {
+	if got := VersionOf(w.Memory, specfs.Part{ID: dir, Aspect: specfs.Name, Name: "two"}); got != w.serial {
 		t.Errorf("a name that was absent has version %d, made by %d", got, w.serial)
 	}
 }
@@ -202,10 +203,10 @@ func TestTimes(t *testing.T) {
 	f := build(t, w, "f")["f"]
 	at := func(now specfs.Time, op specfs.Op) specfs.Attr {
 		w.serial++
-		if r := Do(w.memory, Call{Serial: w.serial, Now: now}, op); r.Errno != specfs.OK {
+		if r := Do(w.Memory, Call{Serial: w.serial, Now: now}, op); r.Errno != specfs.OK {
 			t.Fatal(r.Errno)
 		}
-		return Do(w.memory, Call{}, specfs.GetAttr{ID: f}).Attr
+		return Do(w.Memory, Call{}, specfs.GetAttr{ID: f}).Attr
 	}
 	if a := at(1e9, specfs.WriteAt{ID: f, Data: []byte("x")}); a.Modified != 1e9 || a.Changed != 1e9 {
 		t.Errorf("written at 1e9: %+v", a)
@@ -230,7 +231,7 @@ func TestReap(t *testing.T) {
 	}
 	w.do(specfs.SetAttr{ID: f, Set: specfs.SetSize}, nil)
 	w.do(specfs.WriteAt{ID: f, Data: []byte("new")}, nil)
-	if got := slices.Collect(Orphans(w.memory, 0)); !slices.Equal(got, []specfs.ID{f}) {
+	if got := slices.Collect(Orphans(w.Memory, 0)); !slices.Equal(got, []specfs.ID{f}) {
 		t.Fatalf("to be reaped: %v", got)
 	}
 	reap := func() (steps int) {
@@ -314,7 +315,7 @@ func TestHostileOps(t *testing.T) {
 func TestLinks(t *testing.T) {
 	w := newWorld(1)
 	f := build(t, w, "f")["f"]
-	tr := &tree{space: w.memory}
+	tr := &tree{space: w.Memory}
 	o := tr.object(f)
 	o.Links = specfs.MaxLinks
 	tr.put(o)

@@ -2,37 +2,16 @@ package tree
 
 import (
 	"fmt"
-	"iter"
 	"math/rand/v2"
 	"strings"
 	"testing"
 
-	"github.com/tidwall/btree"
-
+	"github.com/foresay/foresay/keyspace"
 	"github.com/foresay/foresay/specfs"
 )
 
-// memory is a key space, as plain as it can be.
-type memory struct{ has btree.Map[string, []byte] }
-
-func (m *memory) Get(key []byte) ([]byte, bool) { return m.has.Get(string(key)) }
-
-func (m *memory) Put(key, value []byte) { m.has.Set(string(key), value) }
-
-func (m *memory) Delete(key []byte) { m.has.Delete(string(key)) }
-
-func (m *memory) Scan(lo, hi []byte) iter.Seq2[[]byte, []byte] {
-	return func(yield func([]byte, []byte) bool) {
-		m.has.Copy().Ascend(string(lo), func(k string, v []byte) bool {
-			return (hi == nil || k < string(hi)) && yield([]byte(k), v)
-		})
-	}
-}
-
-func (m *memory) copy() *memory { return &memory{has: *m.has.Copy()} }
-
-// String shows all records, so that two spaces can be compared.
-func (m *memory) String() string {
+// text shows all records, so that two spaces can be compared.
+func text(m *keyspace.Memory) string {
 	var b strings.Builder
 	for k, v := range m.Scan(nil, nil) {
 		fmt.Fprintf(&b, "%x %x\n", k, v)
@@ -49,7 +28,7 @@ func (n *noted) Changed(a specfs.Assumption) { n.changed = append(n.changed, a) 
 
 // world is a file system under random operations.
 type world struct {
-	*memory
+	*keyspace.Memory
 	rnd     *rand.Rand
 	serial  specfs.Version
 	objects []specfs.ID // all that were ever made
@@ -58,8 +37,10 @@ type world struct {
 }
 
 func newWorld(seed uint64) *world {
-	w := &world{memory: &memory{}, rnd: rand.New(rand.NewPCG(seed, 1)), objects: []specfs.ID{specfs.Root}, serial: 1}
-	Format(w.memory, Call{Serial: 1, Now: 1}, 0o755)
+	w := &world{
+		Memory: &keyspace.Memory{}, rnd: rand.New(rand.NewPCG(seed, 1)), objects: []specfs.ID{specfs.Root}, serial: 1,
+	}
+	Format(w.Memory, Call{Serial: 1, Now: 1}, 0o755)
 	return w
 }
 
@@ -73,7 +54,7 @@ func (w *world) call(witness Witness) Call {
 
 // do executes an operation, and notes what it made.
 func (w *world) do(op specfs.Op, witness Witness) specfs.Result {
-	result := Do(w.memory, w.call(witness), op)
+	result := Do(w.Memory, w.call(witness), op)
 	if m, ok := op.(specfs.Make); ok && result.Errno == specfs.OK {
 		w.objects = append(w.objects, m.New)
 	}
@@ -83,7 +64,7 @@ func (w *world) do(op specfs.Op, witness Witness) specfs.Result {
 func pick[T any](rnd *rand.Rand, from ...T) T { return from[rnd.IntN(len(from))] }
 
 func (w *world) kind(id specfs.ID) specfs.Kind {
-	if o := (&tree{space: w.memory}).object(id); o != nil {
+	if o := (&tree{space: w.Memory}).object(id); o != nil {
 		return o.Kind
 	}
 	return 0
@@ -95,7 +76,7 @@ func (w *world) any(k specfs.Kind) (id specfs.ID) {
 		if id = pick(w.rnd, w.objects...); len(w.focus) > 0 && w.flip() {
 			id = pick(w.rnd, w.focus...)
 		}
-		if o := (&tree{space: w.memory}).object(id); o != nil && o.Kind == k && o.Links > 0 {
+		if o := (&tree{space: w.Memory}).object(id); o != nil && o.Kind == k && o.Links > 0 {
 			break
 		}
 	}
@@ -277,7 +258,7 @@ func (w *world) op() specfs.Op {
 // it says, blocks do not reach beyond a file's size, and nothing belongs to nobody.
 func (w *world) check(t *testing.T) {
 	t.Helper()
-	tr := &tree{space: w.memory}
+	tr := &tree{space: w.Memory}
 	names, within := map[specfs.ID]uint32{specfs.Root: 1}, map[specfs.ID]uint32{}
 	for k, v := range w.Scan([]byte{recordName}, []byte{recordName + 1}) {
 		dir, e := idOf(k), mustDecode(entryLayout.Decode(v))
@@ -294,7 +275,7 @@ func (w *world) check(t *testing.T) {
 	for k := range w.Scan([]byte{recordObject}, []byte{recordObject + 1}) {
 		o := tr.object(idOf(k))
 		switch {
-		case o.Links == 0 && (names[o.ID] != 0 || !IsOrphan(w.memory, o.ID)):
+		case o.Links == 0 && (names[o.ID] != 0 || !IsOrphan(w.Memory, o.ID)):
 			t.Fatalf("%d has no links and %d names", o.ID, names[o.ID])
 		case o.Links > 0 && o.Kind == specfs.Directory && (names[o.ID] != 1 || o.Links != 2+within[o.ID]):
 			t.Fatalf("directory %d has %d names, %d directories and %d links", o.ID, names[o.ID], within[o.ID], o.Links)
