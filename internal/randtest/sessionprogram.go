@@ -4,9 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"slices"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/foresay/foresay"
@@ -14,8 +11,8 @@ import (
 	"github.com/foresay/foresay/driver"
 )
 
-// This file has random programs most of whose calls are predicated: see session.go for their
-// service. Each is run sequentially first, which tells what guesses are right.
+// This file has random programs most of whose calls are predicated: see sessionworld.go for where
+// they run.
 
 // sessionMove is a step of such a program.
 type sessionMove struct {
@@ -37,6 +34,7 @@ const (
 	moveBranch           // one of two bodies, by the digest
 	moveGroup            // bodies in goroutines
 	moveFuture           // a look in a future, with a guess at what it comes to
+	moveThen             // a body on a future of that kind
 	moveBarrier          // and an effect behind it
 	moveAct
 	moveSleep
@@ -48,7 +46,8 @@ const noOffer = -100
 type sessionProgram struct {
 	seed     uint64
 	moves    []sessionMove
-	turns    int           // of a loop; 0: it is one task
+	turns    int           // of a loop; 0: it is one task, or
+	chained  bool          // two, of which the second depends on the first
 	sessions int           // the last one is with a service of its own, if there are several
 	equal    bool          // calls that ask for the same are equal calls, wherever the code makes them
 	early    bool          // the services reply early
@@ -75,6 +74,7 @@ func newSessionProgram(seed uint64) *sessionProgram {
 	if g.IntN(2) == 0 {
 		p.limits = control.Limits{Depth: 1 + g.IntN(12), Width: 1 + g.IntN(4), Replays: 1 + g.IntN(12)}
 	}
+	p.chained = p.turns == 0 && g.IntN(4) == 0
 	return p
 }
 
@@ -116,8 +116,10 @@ func (g *sessionGenerator) body(keys []string) []sessionMove {
 		case k < 16 && len(keys) > 1:
 			m.kind = moveGroup
 			m.bodies = [][]sessionMove{g.body(keys[:len(keys)/2]), g.body(keys[len(keys)/2:])}
-		case k < 17:
+		case k < 17 && m.n != 3:
 			m.kind = moveFuture
+		case k < 17:
+			m.kind, m.bodies = moveThen, [][]sessionMove{g.body(keys)}
 		case k < 18:
 			m.kind = []moveKind{moveBarrier, moveAct}[g.IntN(2)]
 		default:
@@ -128,69 +130,12 @@ func (g *sessionGenerator) body(keys []string) []sessionMove {
 	return out
 }
 
-// sessionWorld is the world of one execution of a program.
-type sessionWorld struct {
-	p        *sessionProgram
-	services []*counters
-	sessions []*session
-	look     *control.CallSite
-	post     *control.CallSite
-
-	mu      sync.Mutex
-	rng     *rand.Rand
-	answers map[string]int // by place, of the sequential execution
-	posts   []string
-	hooks   []string
-	plain   bool
-}
-
-func newSessionWorld(p *sessionProgram, answers map[string]int) (*sessionWorld, error) {
-	w := &sessionWorld{p: p, rng: rand.New(rand.NewPCG(p.seed, 1)), answers: answers, plain: answers == nil}
-	if w.plain {
-		w.answers = make(map[string]int)
-	}
-	for i := range p.sessions {
-		c, err := newCounters(w.delays, func() bool { return w.chance(p.lies) })
-		if err != nil {
-			return nil, err
-		}
-		c.tired = func() bool { return w.chance(p.retries) }
-		if i > 0 && p.seed%2 == 0 { // two sessions with one service
-			c = w.services[0]
-		}
-		w.services = append(w.services, c)
-		w.sessions = append(w.sessions, &session{at: c})
-	}
-	var err error
-	if w.look, err = control.NewCallSite(control.CallSiteConfig{Name: "/shelf/look", Mode: control.ModeOn,
-		Effect: control.EffectNone}); err != nil {
-		return nil, err
-	}
-	w.post, err = control.NewCallSite(control.CallSiteConfig{Name: "/shelf/post", Mode: control.ModeOn,
-		Effect: control.EffectImmediate})
-	return w, err
-}
-
-func (w *sessionWorld) chance(percent int) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.rng.IntN(100) < percent
-}
-
-func (w *sessionWorld) delays() delays {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	d := delays{arrives: time.Duration(w.rng.IntN(5000)) * time.Microsecond}
-	d.decided = d.arrives + time.Duration(1000+w.rng.IntN(40_000))*time.Microsecond
-	if w.p.early {
-		d.early = d.arrives + 1
-	}
-	return d
-}
-
 // run runs the program and returns what it comes to.
 func (w *sessionWorld) run(ctx context.Context) (int, error) {
 	limits := foresay.WithLimits(w.p.limits)
+	if w.p.chained {
+		return w.chain(ctx, limits)
+	}
 	if w.p.turns == 0 {
 		f := func(ctx context.Context) (int, error) { return w.body(ctx, "", w.p.moves, 1) }
 		if w.plain {
@@ -216,6 +161,23 @@ func (w *sessionWorld) run(ctx context.Context) (int, error) {
 	}
 }
 
+// chain runs the program as two tasks, of which the second one is given what the first comes to.
+func (w *sessionWorld) chain(ctx context.Context, limits foresay.Option) (int, error) {
+	half := len(w.p.moves) / 2
+	first := func(ctx context.Context) (int, error) { return w.body(ctx, "first", w.p.moves[:half], 1) }
+	second := func(ctx context.Context, digest int) (int, error) {
+		return w.body(ctx, "second", w.p.moves[half:], digest)
+	}
+	if !w.plain {
+		return foresay.Then(foresay.Go(ctx, first, limits), second, limits).Wait(ctx)
+	}
+	digest, err := first(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return second(ctx, digest)
+}
+
 func (w *sessionWorld) body(ctx context.Context, at string, moves []sessionMove, digest int) (int, error) {
 	for i, m := range moves {
 		v, err := w.move(ctx, fmt.Sprintf("%s.%d", at, i), m, digest)
@@ -238,7 +200,7 @@ func (w *sessionWorld) move(ctx context.Context, at string, m sessionMove, diges
 		if w.p.equal {
 			identity = ""
 		}
-		v, err := w.sessions[m.session].add(w.offering(ctx, at, m), fmt.Sprint(key, m.session), n, identity)
+		v, err := w.sessions[m.session].Add(w.offering(ctx, at, m), fmt.Sprint(key, m.session), n, identity)
 		return w.told(at, v), err
 	case moveLook:
 		return w.visit(w.offering(ctx, at, m), at, w.look, digest%50)
@@ -249,16 +211,8 @@ func (w *sessionWorld) move(ctx context.Context, at string, m sessionMove, diges
 		return w.body(ctx, fmt.Sprint(at, "/", i), m.bodies[i], digest)
 	case moveGroup:
 		return w.group(ctx, at, m, digest)
-	case moveFuture:
-		f := func(ctx context.Context) (int, error) { return w.visit(ctx, at, w.look, digest%50) }
-		if w.plain {
-			return f(ctx)
-		}
-		var opts []foresay.CallOption
-		if v, ok := w.offer(at, m); ok {
-			opts = append(opts, foresay.Guess(v))
-		}
-		return foresay.Go(ctx, f, opts...).Wait(ctx)
+	case moveFuture, moveThen:
+		return w.future(ctx, at, m, digest)
 	case moveBarrier:
 		if err := foresay.Barrier(ctx); err != nil {
 			return 0, err
@@ -275,6 +229,31 @@ func (w *sessionWorld) move(ctx context.Context, at string, m sessionMove, diges
 		}
 	}
 	return 0, nil
+}
+
+// future looks in a future, and has a body depend on it, if there is one.
+func (w *sessionWorld) future(ctx context.Context, at string, m sessionMove, digest int) (int, error) {
+	look := func(ctx context.Context) (int, error) { return w.visit(ctx, at, w.look, digest%50) }
+	then := func(ctx context.Context, v int) (int, error) { return v, nil }
+	if m.kind == moveThen {
+		then = func(ctx context.Context, v int) (int, error) { return w.body(ctx, at+"/0", m.bodies[0], digest+v) }
+	}
+	if w.plain {
+		v, err := look(ctx)
+		if err != nil {
+			return 0, err
+		}
+		return then(ctx, v)
+	}
+	var opts []foresay.CallOption
+	if v, ok := w.offer(at, m); ok {
+		opts = append(opts, foresay.Guess(v))
+	}
+	f := foresay.Go(ctx, look, opts...)
+	if m.kind == moveFuture {
+		return f.Wait(ctx)
+	}
+	return foresay.Then(f, then).Wait(ctx)
 }
 
 func (w *sessionWorld) group(ctx context.Context, at string, m sessionMove, digest int) (int, error) {
@@ -373,43 +352,4 @@ func (*visit) Same(a, b any) bool { return a == b }
 func (*visit) Accept(prediction any) (any, bool) {
 	_, ok := prediction.(int)
 	return prediction, ok
-}
-
-// record returns all that took effect: what was added by key, and the rest by goroutine.
-func (w *sessionWorld) record() map[string][]string {
-	out := make(map[string][]string)
-	for i, c := range w.services {
-		if i > 0 && c == w.services[0] {
-			continue
-		}
-		for _, e := range c.done() {
-			key, what, _ := strings.Cut(e, " ")
-			out[fmt.Sprint("counter ", i, " ", key)] = append(out[fmt.Sprint("counter ", i, " ", key)], what)
-		}
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for kind, list := range map[string][]string{"post ": w.posts, "act ": w.hooks} {
-		for _, e := range list {
-			at := kind + e[:strings.LastIndexByte(e, '.')]
-			out[at] = append(out[at], e)
-		}
-	}
-	return out
-}
-
-// differs returns what is wrong with what took effect, given what does sequentially: all of it must
-// have, or, if the execution was cut short, some of each list that comes first.
-func differs(got, want map[string][]string, cut bool) error {
-	for at, list := range got {
-		if !hasPrefix(want[at], list) {
-			return fmt.Errorf("%s: %v, sequentially %v", at, list, want[at])
-		}
-	}
-	for at, list := range want {
-		if !cut && !slices.Equal(got[at], list) {
-			return fmt.Errorf("%s: %v, sequentially %v", at, got[at], list)
-		}
-	}
-	return nil
 }
