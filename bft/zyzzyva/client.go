@@ -43,13 +43,19 @@ func (c *client) Receive(env *protocol.Env[bft.Message], from protocol.ID, msg b
 		c.OnCall(env, call)
 		return
 	}
+	if m, ok := msg.(kit.Links); ok {
+		c.OnLinks(env, m)
+		return
+	}
 	i := c.Member(from)
 	if i < 0 {
 		return
 	}
 	switch m := msg.(type) {
 	case replies:
-		c.onReply(env, i, m)
+		if !c.OtherEpoch(env, from, m.Epoch) {
+			c.onReply(env, i, m)
+		}
 	case kit.ReadReply:
 		c.OnReadReply(env, i, m)
 	}
