@@ -35,6 +35,9 @@ type Config struct {
 	// certificate says and whoever signed it, and TLS needs no authority. [Pinned] makes such a
 	// configuration. nil: certificates have names.
 	Keys map[protocol.ID]ed25519.PublicKey
+	// Anybody has a host with Keys take any host for the member that it dials: for messages that prove
+	// themselves. Others still go by the key of this host.
+	Anybody bool
 	// CertifiedAs returns the member in whose name the host of a member has its certificate: a member
 	// that a host was given later need not be named there, if all hosts agree whose it is. nil: each
 	// goes by its own name.

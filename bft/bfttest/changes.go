@@ -1,10 +1,12 @@
 package bfttest
 
 import (
+"os"
 	"testing"
 	"time"
 
 	"github.com/foresay/foresay/bft"
+	"github.com/foresay/foresay/sim"
 )
 
 // TestMembers changes the members in all ways, while clients make calls.
@@ -33,4 +35,20 @@ func TestMembers(t *testing.T, p bft.Protocol) {
 			}
 		})
 	}
+}
+
+// PlayChanges plays a seed in which the members change at random: with other faults, with a traitor
+// of one of the strategies, which may be replaced, or with both.
+func PlayChanges(p bft.Protocol, seed uint64) (Report, error) {
+	sc := Scenario{Protocol: p, Seed: seed, Script: ManyChanges(seed), Ed25519: seed%10 == 0, For: 4 * time.Second}
+	if n := uint64(len(p.Strategies)); seed%3 > 0 {
+		sc.Traitors = map[int]bft.Traitor{int(seed/n) % 4: p.Traitor(p.Strategies[seed%n])}
+	}
+	if seed%3 < 2 {
+		sc.Faults = sim.Swarm(seed, sim.AllFaults&^sim.LostDisk)
+	}
+	if os.Getenv("NOCHANGE") != "" {
+		sc.Script = nil
+	}
+	return Play(sc)
 }

@@ -121,7 +121,7 @@ func Remove(id protocol.ID, at time.Duration) func(*World) {
 func ManyChanges(seed uint64) func(*World) {
 	r := rand.New(rand.NewPCG(seed, 0xe90c))
 	return func(w *World) {
-		at, traitor := 300*time.Millisecond, -1
+		at, traitor, rotated := 300*time.Millisecond, -1, map[int]bool{}
 		for i := range w.dir.Members {
 			if w.sc.Traitors[i] != nil {
 				traitor = i
@@ -144,7 +144,8 @@ func ManyChanges(seed uint64) func(*World) {
 				Remove(w.dir.Members[0].ID, at+time.Duration(r.IntN(1000))*time.Millisecond)(w)
 				return
 			default:
-				if w.sc.Traitors[place] == nil {
+				if w.sc.Traitors[place] == nil && !rotated[place] {
+					rotated[place] = true
 					Rotate(place, at, time.Duration(r.IntN(800))*time.Millisecond)(w)
 				}
 			}

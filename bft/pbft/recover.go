@@ -20,6 +20,7 @@ func (r *replica) Start(env *protocol.Env[bft.Message], log []protocol.Record[bf
 		return
 	}
 	defer r.Store.Leave()
+	r.changes = r.noChanges()
 	r.remember(env)
 	r.offerAgain()
 	for _, rec := range log {

@@ -32,7 +32,6 @@ func newReplica(c bft.ReplicaConfig) (*replica, error) {
 		return nil, err
 	}
 	r.Format = r.st.format()
-	r.changes = r.noChanges()
 	return r, nil
 }
 

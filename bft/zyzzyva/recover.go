@@ -24,6 +24,7 @@ func (r *replica) Start(env *protocol.Env[bft.Message], log []protocol.Record[bf
 		return
 	}
 	defer r.Store.Leave()
+	r.changes = r.noChanges()
 	m, ok := kit.Get[viewRecord](&r.Replica, env, viewKey)
 	if !ok || m.View.Epoch() != r.Dir.Epoch {
 		m = r.first()
