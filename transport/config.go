@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/foresay/foresay/protocol"
@@ -73,6 +74,8 @@ type Config struct {
 
 	// Logger gets connections made, lost and refused. nil is none.
 	Logger *slog.Logger
+
+	pinned *atomic.Pointer[map[protocol.ID]ed25519.PublicKey] // Keys, or others since; nil before New
 }
 
 const (
@@ -117,6 +120,8 @@ func (c Config) withDefaults() (Config, error) {
 		if err := c.checkKeys(); err != nil {
 			return c, err
 		}
+		c.pinned = new(atomic.Pointer[map[protocol.ID]ed25519.PublicKey])
+		c.pinned.Store(&c.Keys)
 	}
 	if c.TLS != nil && c.Keys == nil && (c.TLS.RootCAs == nil || c.TLS.ClientCAs == nil) {
 		return c, errors.New("transport: Config.TLS lacks RootCAs or ClientCAs: the authorities of this machine are not " +

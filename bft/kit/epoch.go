@@ -212,6 +212,9 @@ func (r *Replica) recall(env *protocol.Env[bft.Message]) bool {
 	}
 	r.links = m.Links
 	r.View = r.Dir.Epoch.First()
+	if len(r.links) > 0 {
+		env.Send(protocol.App, bft.Turned{Directory: r.Dir.Directory})
+	}
 	return true
 }
 

@@ -7,11 +7,14 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/foresay/foresay/bft"
 	"github.com/foresay/foresay/bft/client"
+	"github.com/foresay/foresay/bft/kit"
 	"github.com/foresay/foresay/host"
 	"github.com/foresay/foresay/internal/callers"
 	"github.com/foresay/foresay/smr"
@@ -32,15 +35,18 @@ type ClientOptions struct {
 // are. Its methods may be called concurrently.
 type Client struct {
 	*client.Client
-	cfg    *ClientConfig
-	host   *host.Host
-	node   *host.Node[bft.Message]
-	status *host.Node[statusMessage]
-	asking callers.Table[told]
-	number uint64 // of question 0: at random, as answers to an earlier client may still come
-	stop   context.CancelFunc
-	ended  chan struct{} // closed when the host has stopped
-	err    error         // why it did, if it was not asked to; after ended
+	cfg     *ClientConfig
+	dial    func(ctx context.Context, address string) (net.Conn, error)
+	log     *slog.Logger
+	members atomic.Pointer[bft.Directory] // of the epoch that it knows
+	host    *host.Host
+	node    *host.Node[bft.Message]
+	status  *host.Node[statusMessage]
+	asking  callers.Table[told]
+	number  uint64 // of question 0: at random, as answers to an earlier client may still come
+	stop    context.CancelFunc
+	ended   chan struct{} // closed when the host has stopped
+	err     error         // why it did, if it was not asked to; after ended
 }
 
 // Dial returns a client of the group that cfg, which ReadClientConfig has read, describes. It
@@ -57,10 +63,17 @@ func Dial(cfg *ClientConfig, o ClientOptions) (*Client, error) {
 	go func() {
 		defer close(c.ended)
 		defer stop()
+		learned := make(chan struct{})
+		go func() {
+			defer close(learned)
+			c.learn(running)
+		}()
 		if err := c.host.Run(running); err != nil {
 			c.err = fmt.Errorf("client: %w", err)
 		}
 		c.Client.Close(c.err)
+		stop()
+		<-learned
 	}()
 	return c, nil
 }
@@ -77,12 +90,16 @@ func newClient(cfg *ClientConfig, o ClientOptions) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	network, err := g.network(cfg.key)
+	network, err := g.network(g.directory, cfg.key)
 	if err != nil {
 		return nil, err
 	}
 	network.Dial = o.Dial
-	c := &Client{cfg: cfg, number: rand.Uint64()}
+	c := &Client{cfg: cfg, dial: o.Dial, log: o.Logger, number: rand.Uint64()}
+	c.members.Store(g.directory)
+	if c.log == nil {
+		c.log = slog.New(slog.DiscardHandler)
+	}
 	if c.host, err = host.New(host.Config{Network: network, Logger: o.Logger}); err != nil {
 		return nil, err
 	}
@@ -93,7 +110,7 @@ func newClient(cfg *ClientConfig, o ClientOptions) (*Client, error) {
 	}
 	c.Client = client.New(func(ctx context.Context, msg bft.Message) error { return c.node.Deliver(ctx, msg) })
 	c.node, err = host.Add(c.host, host.Spec[bft.Message]{
-		Group: nodeGroup, ID: cfg.ID, Node: node, Codec: g.proto.Codec(g.scheme()), App: c.Client.Receive,
+		Group: nodeGroup, ID: cfg.ID, Node: node, Codec: g.proto.Codec(g.scheme()), App: c.onMessage,
 	})
 	if err != nil {
 		return nil, err
@@ -103,6 +120,65 @@ func newClient(cfg *ClientConfig, o ClientOptions) (*Client, error) {
 	})
 	return c, err
 }
+
+// onMessage takes what the client's node says. It is called by the node's goroutine.
+func (c *Client) onMessage(msg bft.Message) {
+	if m, ok := msg.(bft.Turned); ok {
+		c.turn(m.Directory)
+		return
+	}
+	c.Client.Receive(msg)
+}
+
+// turn goes by other members and keys from now on.
+func (c *Client) turn(now *bft.Directory) {
+	before := c.members.Swap(now)
+	c.host.SetKeys(pins(now))
+	for _, m := range before.Members {
+		if !slices.Contains(now.Members, m) {
+			c.host.RemovePeer(m.ID)
+		}
+	}
+	for _, m := range now.Members {
+		if err := c.host.SetPeer(m.ID, m.Address); err != nil {
+			c.log.Error("client: a member cannot be reached", "member", m.ID, "err", err)
+		}
+	}
+	c.log.Info("client: there are other members or keys", "epoch", now.Epoch)
+}
+
+// learn asks how epochs have ended as long as the client reaches too few members.
+func (c *Client) learn(ctx context.Context) {
+	stranded := func() bool { return alone(c.peers(), c.members.Load(), 0) }
+	whileAlone(ctx, stranded, func() {
+		a := asker{c.cfg.group, c.members.Load(), c.cfg.ID, c.cfg.key, c.dial}
+		err := a.ask(ctx, func(ctx context.Context, m kit.Links) {
+			if err := c.node.Deliver(ctx, m); err != nil && ctx.Err() == nil {
+				c.log.Warn("client: the node does not take what it has learned", "err", err)
+			}
+		})
+		if err != nil && ctx.Err() == nil {
+			c.log.Warn("client: it could not ask how epochs have ended", "err", err)
+		}
+	})
+}
+
+// Change has an administrator's client change the members. It returns when the change is ordered; the
+// epoch that begins with it is the result's. A change that is refused is a RejectedError.
+func (c *Client) Change(ctx context.Context, change bft.Change) (bft.Epoch, error) {
+	r, err := c.Do(ctx, bft.Call{Command: change.Command(), Members: true}, nil)
+	if err != nil {
+		return 0, err
+	}
+	changed, err := bft.DecodeChanged(r.Value)
+	if err == nil && changed.Refused != "" {
+		err = &client.RejectedError{Kind: smr.Execute, Reason: changed.Refused}
+	}
+	return changed.Epoch, err
+}
+
+// Members returns the members as far as the client knows.
+func (c *Client) Members() *bft.Directory { return c.members.Load() }
 
 // Close ends the client. Calls under way return an error, with an unknown outcome. It returns why
 // the client ended before it was closed, if it did.
@@ -181,7 +257,7 @@ func (c *Client) Explain(err error) error {
 		return err
 	}
 	peers := c.peers()
-	said := transport.Standing(peers, c.cfg.group.directory.Quorum())
+	said := transport.Standing(peers, c.members.Load().Quorum())
 	if said == "" || strings.Contains(err.Error(), said) {
 		return err
 	}

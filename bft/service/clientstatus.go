@@ -71,7 +71,7 @@ func (c *Client) Status(ctx context.Context) ([]Status, error) {
 // askRest asks those that have not answered.
 func (c *Client) askRest(ctx context.Context, number uint64, got map[protocol.ID]Status) error {
 	var to []protocol.ID
-	for _, m := range c.cfg.group.Members {
+	for _, m := range c.members.Load().Members {
 		if _, ok := got[m.ID]; !ok {
 			to = append(to, m.ID)
 		}
@@ -103,7 +103,8 @@ func (c *Client) summary(got map[protocol.ID]Status) []Status {
 	}
 	var out []Status
 	var committed []bft.Seq
-	for _, m := range c.cfg.group.Members {
+	members := c.members.Load()
+	for _, m := range members.Members {
 		s, ok := got[m.ID]
 		if !ok {
 			s = Status{Role: Unreachable, Error: cmp.Or(failed[m.ID], "no answer in time")}
@@ -115,7 +116,7 @@ func (c *Client) summary(got map[protocol.ID]Status) []Status {
 		out = append(out, s)
 		committed = append(committed, s.Committed)
 	}
-	sure := quorum.KthLargest(committed, c.cfg.group.directory.Witness())
+	sure := quorum.KthLargest(committed, members.Witness())
 	for i := range out {
 		if s := &out[i]; s.Role != Unreachable && s.Committed < sure {
 			s.Behind = sure - s.Committed
@@ -149,7 +150,11 @@ func (c *Catchup) Missing(statuses []Status) string {
 	if !c.begun && answered >= enough {
 		c.begun, c.goal = true, quorum.KthLargest(committed, quorum.Witness(len(statuses)))
 	}
-	inView := map[bft.View]int{}
+	type view struct {
+		epoch bft.Epoch
+		view  bft.View
+	}
+	inView := map[view]int{}
 	most := 0
 	for _, s := range statuses {
 		switch {
@@ -157,9 +162,10 @@ func (c *Catchup) Missing(statuses []Status) string {
 			return fmt.Sprintf("replica %d: %s", s.Replica, s.Error)
 		case s.Committed < c.goal:
 			return fmt.Sprintf("replica %d has committed %d batches of %d", s.Replica, s.Committed, c.goal)
-		case s.Role != ViewChange:
-			inView[s.View]++
-			most = max(most, inView[s.View])
+		case s.Role != ViewChange && s.Role != Outside:
+			v := view{s.Epoch, s.View}
+			inView[v]++
+			most = max(most, inView[v])
 		}
 	}
 	if most < enough {

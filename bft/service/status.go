@@ -16,7 +16,8 @@ type Status struct {
 	Replica protocol.ID `json:"replica"`
 	Address string      `json:"address"` // where it was asked
 	Role    string      `json:"role"`
-	View    bft.View    `json:"view"`
+	Epoch   bft.Epoch   `json:"epoch"`   // of the members and their keys
+	View    bft.View    `json:"view"`    // of the epoch
 	Primary protocol.ID `json:"primary"` // of the view
 	// Stable is the place of the newest stable checkpoint, which is the low water mark. Nothing above
 	// High is proposed.
@@ -60,6 +61,7 @@ const (
 	Primary     = "primary"
 	Backup      = "backup"
 	ViewChange  = "view change" // it has given the view before up, and waits for this one
+	Outside     = "outside"     // it is no member, or has not the member's key
 	Unreachable = "unreachable" // it did not answer
 )
 
@@ -70,7 +72,7 @@ func (r *Replica) Status(ctx context.Context) (Status, error) {
 	if err != nil {
 		return Status{}, err
 	}
-	if err := r.node.Deliver(ctx, standingWanted{ref}); err != nil {
+	if err := r.life.Load().node.Deliver(ctx, standingWanted{ref}); err != nil {
 		r.asking.Forget(ref)
 		return Status{}, err
 	}
@@ -84,22 +86,24 @@ func (r *Replica) Status(ctx context.Context) (Status, error) {
 }
 
 func (r *Replica) describe(s bft.Standing) Status {
-	g := r.cfg.group
-	primary := g.directory.Primary(s.View).ID
+	g, l := r.cfg.group, r.life.Load()
+	primary := l.members.Primary(s.View).ID
 	out := Status{
-		Replica: r.cfg.ID, Role: Backup, View: s.View, Primary: primary,
+		Replica: r.cfg.ID, Role: Backup, Epoch: s.Epoch, View: bft.View(s.View.Turn()), Primary: primary,
 		Stable: s.Stable, High: s.High, Committed: s.Committed, Executed: s.Executed, Proposed: s.Top,
 		Transfers: s.Transfers, RefusedParts: s.Refused, Repairs: s.Repairs, Unreached: []Unreached{},
-		Protocol: g.proto.Name, Service: g.Service, Disk: r.node.Disk(),
+		Protocol: g.proto.Name, Service: g.Service, Disk: l.node.Disk(),
 		UptimeSeconds: int64(time.Since(r.started) / time.Second),
 	}
 	switch {
+	case !s.Member:
+		out.Role = Outside
 	case !s.Active:
 		out.Role = ViewChange
 	case primary == r.cfg.ID:
 		out.Role = Primary
 	}
-	h := r.host.Stats()
+	h := l.host.Stats()
 	out.RefusedHandshakes, out.RefusedStreams = h.Network.RefusedHandshakes, h.Network.RefusedStreams
 	for _, n := range h.Nodes {
 		out.Malformed += n.Malformed
@@ -122,7 +126,7 @@ func (r *Replica) onStatus(msg statusMessage) {
 	ref, err := r.asking.Add(func(s bft.Standing) {
 		body, err := json.Marshal(r.describe(s))
 		if err == nil {
-			err = r.status.TryDeliver(answered{m.from, answer{m.number, body}})
+			err = r.life.Load().status.TryDeliver(answered{m.from, answer{m.number, body}})
 		}
 		if err != nil {
 			r.log.Warn("replica: a question about its status was not answered", "from", m.from, "err", plainerr.Text(err))
@@ -131,7 +135,7 @@ func (r *Replica) onStatus(msg statusMessage) {
 	if err != nil {
 		return // there are too many questions; the client asks again
 	}
-	if err := r.node.TryDeliver(standingWanted{ref}); err != nil {
+	if err := r.life.Load().node.TryDeliver(standingWanted{ref}); err != nil {
 		r.asking.Forget(ref)
 	}
 }
