@@ -1,7 +1,6 @@
 package bfttest
 
 import (
-"os"
 	"testing"
 	"time"
 
@@ -46,9 +45,6 @@ func PlayChanges(p bft.Protocol, seed uint64) (Report, error) {
 	}
 	if seed%3 < 2 {
 		sc.Faults = sim.Swarm(seed, sim.AllFaults&^sim.LostDisk)
-	}
-	if os.Getenv("NOCHANGE") != "" {
-		sc.Script = nil
 	}
 	return Play(sc)
 }

@@ -133,7 +133,7 @@ func ManyChanges(seed uint64) func(*World) {
 			case 0:
 				if traitor >= 0 {
 					place, traitor = traitor, -1
-				} else if len(w.sc.Traitors) > 0 {
+				} else if len(w.sc.Traitors) > 0 || rotated[place] {
 					continue
 				}
 				Replace(place, at, time.Duration(r.IntN(500))*time.Millisecond)(w)

@@ -30,6 +30,7 @@ type Client[O any] struct {
 	ended    []bft.CallID // in calls, in order
 	reads    map[bft.CallID]*read
 	asked    map[protocol.ID]int // the tick in which a member was asked how the epoch has ended
+	awaited  bft.Epoch           // which a change of this client's begins
 }
 
 // Operation is a call that is ordered.
@@ -112,6 +113,11 @@ func (c *Client[O]) Expire(env *protocol.Env[bft.Message], t protocol.Timer) {
 			if c.Tick-s.at >= min(resendTicks<<s.times, resendEvery) {
 				s.at, s.times = c.Tick, s.times+1
 				c.send(env, s, true)
+			}
+		}
+		if c.awaited > c.Dir.Epoch && c.Tick%4 == 0 {
+			for _, m := range c.Dir.Members {
+				env.Send(m.ID, LinksWanted{c.Dir.Epoch})
 			}
 		}
 		for _, id := range c.lateReads() {
@@ -288,6 +294,9 @@ func (c *Client[O]) send(env *protocol.Env[bft.Message], s *sent, again bool) {
 func (c *Client[O]) End(env *protocol.Env[bft.Message], o *Operation[O], r bft.Result) {
 	var none O
 	o.done, o.digest, o.outcome = true, r.Digest(), r.Outcome
+	if m, err := bft.DecodeChanged(r.Value); o.Call.Members && err == nil {
+		c.awaited = max(c.awaited, m.Epoch)
+	}
 	delete(c.Open, o.Number)
 	o.Results, o.Own = nil, none
 	env.Send(protocol.App, bft.Done{ID: o.Call.ID, Result: r})

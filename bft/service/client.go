@@ -7,14 +7,12 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/foresay/foresay/bft"
 	"github.com/foresay/foresay/bft/client"
-	"github.com/foresay/foresay/bft/kit"
 	"github.com/foresay/foresay/host"
 	"github.com/foresay/foresay/internal/callers"
 	"github.com/foresay/foresay/smr"
@@ -120,65 +118,6 @@ func newClient(cfg *ClientConfig, o ClientOptions) (*Client, error) {
 	})
 	return c, err
 }
-
-// onMessage takes what the client's node says. It is called by the node's goroutine.
-func (c *Client) onMessage(msg bft.Message) {
-	if m, ok := msg.(bft.Turned); ok {
-		c.turn(m.Directory)
-		return
-	}
-	c.Client.Receive(msg)
-}
-
-// turn goes by other members and keys from now on.
-func (c *Client) turn(now *bft.Directory) {
-	before := c.members.Swap(now)
-	c.host.SetKeys(pins(now))
-	for _, m := range before.Members {
-		if !slices.Contains(now.Members, m) {
-			c.host.RemovePeer(m.ID)
-		}
-	}
-	for _, m := range now.Members {
-		if err := c.host.SetPeer(m.ID, m.Address); err != nil {
-			c.log.Error("client: a member cannot be reached", "member", m.ID, "err", err)
-		}
-	}
-	c.log.Info("client: there are other members or keys", "epoch", now.Epoch)
-}
-
-// learn asks how epochs have ended as long as the client reaches too few members.
-func (c *Client) learn(ctx context.Context) {
-	stranded := func() bool { return alone(c.peers(), c.members.Load(), 0) }
-	whileAlone(ctx, stranded, func() {
-		a := asker{c.cfg.group, c.members.Load(), c.cfg.ID, c.cfg.key, c.dial}
-		err := a.ask(ctx, func(ctx context.Context, m kit.Links) {
-			if err := c.node.Deliver(ctx, m); err != nil && ctx.Err() == nil {
-				c.log.Warn("client: the node does not take what it has learned", "err", err)
-			}
-		})
-		if err != nil && ctx.Err() == nil {
-			c.log.Warn("client: it could not ask how epochs have ended", "err", err)
-		}
-	})
-}
-
-// Change has an administrator's client change the members. It returns when the change is ordered; the
-// epoch that begins with it is the result's. A change that is refused is a RejectedError.
-func (c *Client) Change(ctx context.Context, change bft.Change) (bft.Epoch, error) {
-	r, err := c.Do(ctx, bft.Call{Command: change.Command(), Members: true}, nil)
-	if err != nil {
-		return 0, err
-	}
-	changed, err := bft.DecodeChanged(r.Value)
-	if err == nil && changed.Refused != "" {
-		err = &client.RejectedError{Kind: smr.Execute, Reason: changed.Refused}
-	}
-	return changed.Epoch, err
-}
-
-// Members returns the members as far as the client knows.
-func (c *Client) Members() *bft.Directory { return c.members.Load() }
 
 // Close ends the client. Calls under way return an error, with an unknown outcome. It returns why
 // the client ended before it was closed, if it did.

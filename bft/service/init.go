@@ -215,9 +215,9 @@ const exampleGroup = `// A group's file. All replicas and clients have the same;
     {"id": 3, "address": "10.0.0.3:7400", "key": "e7ce481cc1988294bf4fae9b16deecfc32d88f72ca80f2d3d8c0f5dac3d33372"},
     {"id": 4, "address": "10.0.0.4:7400", "key": "2152f8d19b791d24453242e15f2eab6cb7cffa7b6a5ed30097960e069881db12"}
   ],
-  // Who may make calls, and an administrator may change the members: who is one stays as it is.
-  // Members that come later, and their keys, are not written here: the group proves them.
-  To let somebody in, write the key here everywhere and restart the replicas one by one.
+  // Who may make calls. An administrator may change the members, which is not written here: the group
+  // proves who its later members are. To let somebody in, write the key here everywhere
+  // and restart the replicas one by one.
   "clients": [
     {"id": 70000, "key": "8b18a4c0bd0bbb5a7b2e8a4cc8a8a2ed2be46d4d98c1f7ec3ea3b2fdc0a9cfaa", "admin": true}
   ]
