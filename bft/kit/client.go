@@ -116,9 +116,7 @@ func (c *Client[O]) Expire(env *protocol.Env[bft.Message], t protocol.Timer) {
 			}
 		}
 		if c.awaited > c.Dir.Epoch && c.Tick%4 == 0 {
-			for _, m := range c.Dir.Members {
-				env.Send(m.ID, LinksWanted{c.Dir.Epoch})
-			}
+			c.AskForLinks(env)
 		}
 		for _, id := range c.lateReads() {
 			c.order(env, c.reads[id].call)
@@ -148,6 +146,13 @@ func (c *Client[O]) OtherEpoch(env *protocol.Env[bft.Message], from protocol.ID,
 	return e != c.Dir.Epoch
 }
 
+// AskForLinks asks all members how the epoch has ended, if it has.
+func (c *Client[O]) AskForLinks(env *protocol.Env[bft.Message]) {
+	for _, m := range c.Dir.Members {
+		env.Send(m.ID, LinksWanted{c.Dir.Epoch})
+	}
+}
+
 // OnLinks takes proofs that epochs have ended, and reports whether another one has begun. What was
 // said in those before does not count any more, and what is under way is sent to the members of now.
 func (c *Client[O]) OnLinks(env *protocol.Env[bft.Message], m Links) bool {
@@ -175,6 +180,16 @@ func (c *Client[O]) OnLinks(env *protocol.Env[bft.Message], m Links) bool {
 	}
 	env.Send(protocol.App, bft.Turned{Directory: c.Dir.Directory})
 	return true
+}
+
+// OnApp takes what the application says.
+func (c *Client[O]) OnApp(env *protocol.Env[bft.Message], msg bft.Message) {
+	switch m := msg.(type) {
+	case bft.Call:
+		c.OnCall(env, m)
+	case LinksWanted:
+		c.AskForLinks(env)
+	}
 }
 
 // OnCall takes a call of the application.

@@ -49,9 +49,8 @@ func (c *client) forget() {
 
 // Receive is part of protocol.Node.
 func (c *client) Receive(env *protocol.Env[bft.Message], from protocol.ID, msg bft.Message) {
-	if call, ok := msg.(bft.Call); ok && from == protocol.App {
-		c.OnCall(env, call)
-		return
+	if from == protocol.App {
+		c.OnApp(env, msg)
 	}
 	if m, ok := msg.(kit.Links); ok {
 		guessed := c.guessed()
@@ -59,7 +58,6 @@ func (c *client) Receive(env *protocol.Env[bft.Message], from protocol.ID, msg b
 			c.forget()
 			withdraw(env, guessed)
 		}
-		return
 	}
 	i := c.Member(from)
 	if i < 0 {

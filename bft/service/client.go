@@ -37,6 +37,8 @@ type Client struct {
 	dial    func(ctx context.Context, address string) (net.Conn, error)
 	log     *slog.Logger
 	members atomic.Pointer[bft.Directory] // of the epoch that it knows
+	askNow  chan struct{}                 // has one if it is to be asked at once how epochs have ended
+	askings atomic.Int64                  // how many times that was done
 	host    *host.Host
 	node    *host.Node[bft.Message]
 	status  *host.Node[statusMessage]
@@ -94,6 +96,7 @@ func newClient(cfg *ClientConfig, o ClientOptions) (*Client, error) {
 	}
 	network.Dial = o.Dial
 	c := &Client{cfg: cfg, dial: o.Dial, log: o.Logger, number: rand.Uint64()}
+	c.askNow = make(chan struct{}, 1)
 	c.members.Store(g.directory)
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
@@ -159,19 +162,22 @@ func (c *Client) Read(ctx context.Context, query []byte) ([]byte, error) {
 const refusalPause = 20 * time.Millisecond
 
 // watchRefusals gives a call up if nobody talks with this client, until somebody does: it would
-// wait for what is configured wrongly.
+// wait for what is configured wrongly. But the members may have other keys now, so they are asked for
+// these before.
 func (c *Client) watchRefusals(ctx context.Context, stop context.CancelCauseFunc) {
 	look := time.NewTicker(refusalPause)
 	defer look.Stop()
+	var r refusal
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-look.C:
 		}
-		if peers := c.peers(); transport.Reached(peers) {
+		if transport.Reached(c.peers()) {
 			return
-		} else if err := transport.Refused(peers); err != nil {
+		}
+		if err := c.refused(&r); err != nil {
 			stop(err)
 		}
 	}

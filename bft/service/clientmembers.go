@@ -9,7 +9,10 @@ import (
 	"github.com/foresay/foresay/bft"
 	"github.com/foresay/foresay/bft/client"
 	"github.com/foresay/foresay/bft/kit"
+	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/quorum"
 	"github.com/foresay/foresay/smr"
+	"github.com/foresay/foresay/transport"
 )
 
 // onMessage takes what the client's node says. It is called by the node's goroutine.
@@ -19,6 +22,29 @@ func (c *Client) onMessage(msg bft.Message) {
 		return
 	}
 	c.Client.Receive(msg)
+}
+
+// refusal is how far it is that nobody takes this client.
+type refusal struct{ enough int64 } // askings, after which that is so
+
+// refused returns why no member takes this client, if that is so though they were asked whether they
+// have other keys now. As long as they are being asked it is nil.
+func (c *Client) refused(r *refusal) error {
+	err := transport.Refused(c.peers())
+	switch asked := c.askings.Load(); {
+	case err == nil:
+		r.enough = 0
+	case r.enough == 0:
+		r.enough = asked + 1
+		select {
+		case c.askNow <- struct{}{}:
+		default: // it is about to be done
+		}
+		return nil
+	case asked < r.enough:
+		return nil
+	}
+	return err
 }
 
 // turn goes by other members and keys from now on.
@@ -41,11 +67,15 @@ func (c *Client) turn(now *bft.Directory) {
 // learn asks how epochs have ended as long as the client reaches too few members.
 func (c *Client) learn(ctx context.Context) {
 	stranded := func() bool { return alone(c.peers(), c.members.Load(), 0) }
-	whileAlone(ctx, stranded, func() {
+	whileAlone(ctx, c.askNow, stranded, func() {
+		defer c.askings.Add(1)
 		a := asker{c.cfg.group, c.members.Load(), c.cfg.ID, c.cfg.key, c.dial}
 		err := a.ask(ctx, func(ctx context.Context, m kit.Links) {
 			if err := c.node.Deliver(ctx, m); err != nil && ctx.Err() == nil {
 				c.log.Warn("client: the node does not take what it has learned", "err", err)
+			}
+			for c.members.Load() == a.members && ctx.Err() == nil { // until the node has
+				time.Sleep(refusalPause)
 			}
 		})
 		if err != nil && ctx.Err() == nil {
@@ -70,6 +100,20 @@ func (c *Client) Change(ctx context.Context, change bft.Change) (bft.Epoch, erro
 
 // Members returns the members as far as the client knows.
 func (c *Client) Members() *bft.Directory { return c.members.Load() }
+
+// outdated reports whether a member that does not lie says that it is in a later epoch than the client
+// knows. If so the client asks about that.
+func (c *Client) outdated(ctx context.Context, got map[protocol.ID]Status) bool {
+	var epochs []uint64
+	d := c.members.Load()
+	for _, m := range d.Members {
+		epochs = append(epochs, uint64(got[m.ID].Epoch))
+	}
+	if quorum.KthLargest(epochs, d.Witness()) <= uint64(d.Epoch) {
+		return false
+	}
+	return c.node.Deliver(ctx, kit.LinksWanted{}) == nil
+}
 
 // epochPause is the time between two looks whether an epoch has begun.
 const epochPause = 50 * time.Millisecond

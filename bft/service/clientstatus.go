@@ -10,6 +10,7 @@ import (
 	"github.com/foresay/foresay/bft"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/quorum"
+	"github.com/foresay/foresay/transport"
 )
 
 // statusRepeat is how long an answer about a replica's status is waited for before it is asked for
@@ -41,6 +42,7 @@ func (c *Client) Status(ctx context.Context) ([]Status, error) {
 	got := map[protocol.ID]Status{}
 	again := time.NewTicker(statusRepeat)
 	defer again.Stop()
+	var r refusal
 	look := time.NewTicker(statusRepeat / 10)
 	defer look.Stop()
 	if err := c.askRest(ctx, c.number+ref, got); err != nil {
@@ -59,7 +61,7 @@ func (c *Client) Status(ctx context.Context) ([]Status, error) {
 				return nil, err
 			}
 		case <-look.C:
-			if c.settled(got) {
+			if c.settled(got, &r) && !c.outdated(ctx, got) {
 				return c.summary(got), nil
 			}
 		case <-ctx.Done():
@@ -86,7 +88,10 @@ func (c *Client) askRest(ctx context.Context, number uint64, got map[protocol.ID
 }
 
 // settled reports whether no more answers are to be expected soon.
-func (c *Client) settled(got map[protocol.ID]Status) bool {
+func (c *Client) settled(got map[protocol.ID]Status, r *refusal) bool {
+	if transport.Refused(c.peers()) != nil && c.refused(r) == nil {
+		return false
+	}
 	for _, p := range c.peers() {
 		if _, ok := got[p.ID]; !ok && p.Err == nil {
 			return false

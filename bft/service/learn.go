@@ -36,7 +36,7 @@ func (n learner) Start(env *protocol.Env[bft.Message], _ []protocol.Record[bft.M
 }
 
 func (learner) Receive(env *protocol.Env[bft.Message], _ protocol.ID, msg bft.Message) {
-	if m, ok := msg.(kit.Links); ok {
+	if m, ok := msg.(kit.Links); ok && len(m.Links) > 0 {
 		env.Send(protocol.App, m)
 	}
 }
@@ -52,7 +52,8 @@ type asker struct {
 	dial    func(ctx context.Context, address string) (net.Conn, error)
 }
 
-// ask asks whoever is at the members' addresses, and hands over what they say until ctx ends.
+// ask asks whoever is at the members' addresses, and hands over the first answer that proves another
+// epoch. It gives up after a while, or if nobody talks with this host.
 func (a asker) ask(ctx context.Context, take func(context.Context, kit.Links)) error {
 	network, err := a.group.network(a.members, a.key)
 	if err != nil {
@@ -85,10 +86,19 @@ func (a asker) ask(ctx context.Context, take func(context.Context, kit.Links)) e
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- h.Run(ctx) }()
+	look := time.NewTicker(refusalPause)
+	defer look.Stop()
 	for {
 		select {
 		case m := <-said:
-			take(ctx, m)
+			if _, ok := kit.Genesis(a.members).Next(&m.Links[0]); ok {
+				take(ctx, m)
+				stop()
+			}
+		case <-look.C:
+			if transport.Refused(h.Stats().Network.Peers) != nil {
+				stop()
+			}
 		case err := <-ended:
 			return err
 		}
@@ -109,7 +119,8 @@ func alone(peers []transport.PeerStats, members *bft.Directory, own int) bool {
 // learn asks how epochs have ended as long as the replica reaches too few members, by its next key
 // if it has one, as its own may be nobody's any more.
 func (r *Replica) learn(ctx context.Context, l *life) {
-	whileAlone(ctx, func() bool { return alone(l.host.Stats().Network.Peers, l.members, 1) }, func() {
+	stranded := func() bool { return alone(l.host.Stats().Network.Peers, l.members, 1) }
+	whileAlone(ctx, nil, stranded, func() {
 		next, err := r.cfg.readNextKey()
 		for _, key := range []ed25519.PrivateKey{r.cfg.key, next} {
 			if key == nil || err != nil {
@@ -128,14 +139,16 @@ func (r *Replica) learn(ctx context.Context, l *life) {
 	})
 }
 
-// whileAlone does something again and again while a host is alone, until ctx ends.
-func whileAlone(ctx context.Context, alone func() bool, do func()) {
+// whileAlone does something again and again while a host is alone, until ctx ends; sooner if now has
+// something.
+func whileAlone(ctx context.Context, now <-chan struct{}, alone func() bool, do func()) {
 	look := time.NewTicker(learnAfter)
 	defer look.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-now:
 		case <-look.C:
 		}
 		if alone() {

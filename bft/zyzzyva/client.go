@@ -39,13 +39,11 @@ func newClient(cfg bft.ClientConfig) (*client, error) {
 
 // Receive is part of protocol.Node.
 func (c *client) Receive(env *protocol.Env[bft.Message], from protocol.ID, msg bft.Message) {
-	if call, ok := msg.(bft.Call); ok && from == protocol.App {
-		c.OnCall(env, call)
-		return
+	if from == protocol.App {
+		c.OnApp(env, msg)
 	}
 	if m, ok := msg.(kit.Links); ok {
 		c.OnLinks(env, m)
-		return
 	}
 	i := c.Member(from)
 	if i < 0 {
