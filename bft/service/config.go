@@ -45,14 +45,11 @@ func (c *Config) check(file string) (err error) {
 	if c.group, c.key, err = readIdentity(c.Group, c.Key); err != nil {
 		return err
 	}
-	if c.Data == "" {
-		return configfile.Fieldf("data", "it is missing: the directory that keeps the replica's log")
-	}
 	i := slices.IndexFunc(c.group.Members, func(m Member) bool { return m.ID == c.ID })
 	switch known, err := c.hasBegun(); {
 	case err != nil:
 		return err
-	case c.ID == 0 || c.ID >= firstClient:
+	case c.Join && !IsReplica(c.ID):
 		return configfile.Fieldf("id", "%d is no replica's; want 1 to %d", c.ID, firstClient-1)
 	case c.Join || known:
 	case i < 0:
@@ -63,6 +60,9 @@ func (c *Config) check(file string) (err error) {
 		if err := c.group.hasKey(c.Key, c.key, fmt.Sprintf("replica %d", c.ID), want); err != nil {
 			return err
 		}
+	}
+	if c.Data == "" {
+		return configfile.Fieldf("data", "it is missing: the directory that keeps the replica's log")
 	}
 	if c.Listen == "" && i >= 0 {
 		c.Listen = c.group.Members[i].Address

@@ -120,6 +120,9 @@ func InitJoin(dir string, id protocol.ID, address string) (*Config, error) {
 	if err != nil {
 		return fail(err)
 	}
+	if !IsReplica(id) {
+		return fail(fmt.Errorf("%d is no replica's ID; want 1 to %d", id, firstClient-1))
+	}
 	for _, m := range g.Members {
 		if m.ID == id && address == "" {
 			address = m.Address
@@ -152,6 +155,12 @@ func InitJoin(dir string, id protocol.ID, address string) (*Config, error) {
 	}
 	return c, nil
 }
+
+// IsReplica reports whether an ID can be a replica's.
+func IsReplica(id protocol.ID) bool { return id > 0 && id < firstClient }
+
+// Replaces reports whether the replica is to take the place of one of the group's file.
+func (c *Config) Replaces() bool { return c.group.directory.Member(c.ID) }
 
 // PublicKey returns the replica's public key, in digits.
 func (c *Config) PublicKey() string { return publicText(c.key) }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/foresay/foresay/bft"
@@ -31,13 +32,11 @@ func (c *Config) begunWith() (keys []string, begun bool, err error) {
 // hasBegun reports whether the replica has begun with its present key: it is a member's then, or
 // was, whatever the group's file says.
 func (c *Config) hasBegun() (bool, error) {
-	keys, _, err := c.begunWith()
-	for _, k := range keys {
-		if k == publicText(c.key) {
-			return true, err
-		}
+	if c.Data == "" {
+		return false, nil
 	}
-	return false, err
+	keys, _, err := c.begunWith()
+	return slices.Contains(keys, publicText(c.key)), err
 }
 
 // begin notes on the disk that the replica begins with a key.
@@ -47,10 +46,8 @@ func (c *Config) begin(key ed25519.PrivateKey) error {
 		return err
 	}
 	own := publicText(key)
-	for _, k := range keys {
-		if k == own {
-			return nil
-		}
+	if slices.Contains(keys, own) {
+		return nil
 	}
 	return writeDurably(c.begunFile(), []byte(strings.Join(append(keys, own), "\n")+"\n"))
 }

@@ -89,7 +89,7 @@ func (r *Replica) describe(s bft.Standing) Status {
 	g, l := r.cfg.group, r.life.Load()
 	primary := l.members.Primary(s.View).ID
 	out := Status{
-		Replica: r.cfg.ID, Role: Backup, Epoch: s.Epoch, View: bft.View(s.View.Turn()), Primary: primary,
+		Replica: r.cfg.ID, Role: Backup, Epoch: l.members.Epoch, View: bft.View(s.View.Turn()), Primary: primary,
 		Stable: s.Stable, High: s.High, Committed: s.Committed, Executed: s.Executed, Proposed: s.Top,
 		Transfers: s.Transfers, RefusedParts: s.Refused, Repairs: s.Repairs, Unreached: []Unreached{},
 		Protocol: g.proto.Name, Service: g.Service, Disk: l.node.Disk(),
