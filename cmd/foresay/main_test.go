@@ -16,7 +16,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(waiting{m}, map[string]func(){"foresay": main})
+	testscript.Main(waiting{m}, map[string]func(){"foresay": main, "bft-traitor": traitor})
 }
 
 // waiting runs the tests, four scripts at a time unless -parallel says otherwise: they mostly wait.
