@@ -185,6 +185,7 @@ func TestPlants(t *testing.T) {
 				New: "\t\tcase !ok && !MUTANT:\n\t\t\toutcome = bft.Retry\n\t\tcase !ok:\n"}},
 		},
 	}
+	bugs = append(bugs, epochBugs()...)
 	for i := range bugs {
 		bugs[i].Dir = cmp.Or(bugs[i].Dir, "bft/pbft")
 	}
