@@ -14,8 +14,8 @@ type Epoch uint32
 // epochBits is by how much a view is shifted to get its epoch.
 const epochBits = 32
 
-// First returns the first view of an epoch. A view belongs to one epoch, so what is signed in a view
-// means nothing in another epoch.
+// First returns the first view of an epoch. A view belongs to one epoch, so what is signed in a
+// view means nothing in another epoch.
 func (e Epoch) First() View { return View(e) << epochBits }
 
 // Epoch returns the epoch of a view.
@@ -105,8 +105,8 @@ const (
 // maxAddress bounds an address, in bytes.
 const maxAddress = 256
 
-// After returns the directory of the next epoch, or why there cannot be such a one. It is a function
-// of the change and of Epoch, Members and Gone alone, so all replicas agree.
+// After returns the directory of the next epoch, or why there cannot be such a one. It is a
+// function of the change and of Epoch, Members and Gone alone, so all replicas agree.
 //
 // The quorums of two epochs that follow on each other share an honest replica if as many of the
 // members of each are faulty as may be, the one that is replaced counted among those of the former:

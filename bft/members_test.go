@@ -63,8 +63,8 @@ func TestAfter(t *testing.T) {
 	}
 }
 
-// TestConsecutiveEpochs: each quorum of an epoch shares an honest replica with each of the next one,
-// though as many may be faulty as ever: among them is who is removed or replaced.
+// TestConsecutiveEpochs: each quorum of an epoch shares an honest replica with each of the next
+// one, though as many may be faulty as ever: among them is who is removed or replaced.
 func TestConsecutiveEpochs(t *testing.T) {
 	for n := MinMembers; n <= MaxMembers; n++ {
 		d := directory(n)

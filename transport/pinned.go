@@ -55,8 +55,8 @@ func (c *Config) keys() map[protocol.ID]ed25519.PublicKey {
 	return *c.pinned.Load()
 }
 
-// SetKeys puts other keys in the place of Config.Keys, which the host had. Connections that are there
-// stay: RemovePeer ends those to a member.
+// SetKeys puts other keys in the place of Config.Keys, which the host had. Connections that are
+// there stay: RemovePeer ends those to a member.
 func (t *Transport) SetKeys(keys map[protocol.ID]ed25519.PublicKey) { t.cfg.pinned.Store(&keys) }
 
 // hasKey says with an error that a host does not prove the key of a node.

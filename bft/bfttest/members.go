@@ -23,8 +23,8 @@ func Scripts(all ...func(*World)) func(*World) {
 // changeAgain is how long the administrator waits when a change was refused.
 const changeAgain = 100 * time.Millisecond
 
-// Change has the administrator, which is the first client, change the members, again and again until
-// it is not refused.
+// Change has the administrator, which is the first client, change the members, again and again
+// until it is not refused.
 func (w *World) Change(c bft.Change) {
 	admin := w.clients[0]
 	admin.ask(bft.Call{Members: true}, &call{began: w.Sim.Now(), question: Question{Command: c.Command(),
@@ -116,8 +116,8 @@ func Remove(id protocol.ID, at time.Duration) func(*World) {
 }
 
 // ManyChanges returns a script of random changes: those of keys, of replicas whose disks are lost,
-// and of the number of members. If there are traitors only these lose their disks, since who does is
-// one of those that may be faulty.
+// and of the number of members. If there are traitors only these lose their disks, since who does
+// is one of those that may be faulty.
 func ManyChanges(seed uint64) func(*World) {
 	r := rand.New(rand.NewPCG(seed, 0xe90c))
 	return func(w *World) {

@@ -1,9 +1,21 @@
 package bfttest
 
 import (
+	"crypto/sha256"
+
 	"github.com/foresay/foresay/bft"
 	"github.com/foresay/foresay/bft/kit"
 )
+
+// Link returns the end of an epoch at a place, with what follows, by the word of some.
+func Link(st *kit.Statements, at kit.Checkpoint, next *bft.Directory, signers ...*bft.Signer) kit.Link {
+	at.Members = sha256.Sum256(next.Encode())
+	var signed []bft.Signed[kit.Checkpoint]
+	for _, s := range signers {
+		signed = append(signed, st.Checkpoints.Sign(st.Scheme, s, at))
+	}
+	return kit.Link{Proof: bft.Join(signed), Members: next.Encode()}
+}
 
 // Samples returns messages of all kinds that protocols share, for the tests of their codecs.
 func Samples(st *kit.Statements, me *bft.Signer) []bft.Message {

@@ -154,7 +154,8 @@ func (c *Client[O]) AskForLinks(env *protocol.Env[bft.Message]) {
 }
 
 // OnLinks takes proofs that epochs have ended, and reports whether another one has begun. What was
-// said in those before does not count any more, and what is under way is sent to the members of now.
+// said in those before does not count any more, and what is under way is sent to the members of
+// now.
 func (c *Client[O]) OnLinks(env *protocol.Env[bft.Message], m Links) bool {
 	before := c.Dir
 	for i := range m.Links {

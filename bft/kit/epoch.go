@@ -218,8 +218,8 @@ func (r *Replica) recall(env *protocol.Env[bft.Message]) bool {
 	return true
 }
 
-// OnEpochs takes what is said of epochs, by whomever, and reports whether that was all that there is
-// to do with a message.
+// OnEpochs takes what is said of epochs, by whomever, and reports whether that was all that there
+// is to do with a message.
 func (r *Replica) OnEpochs(env *protocol.Env[bft.Message], from protocol.ID, msg bft.Message) bool {
 	switch m := msg.(type) {
 	case LinksWanted:

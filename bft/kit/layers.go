@@ -12,8 +12,8 @@ import (
 // Performed returns the batch that was executed in a place above Committed, nil if none was.
 func (r *Replica) Performed(seq bft.Seq) *Performed { return r.performed[seq] }
 
-// Perform executes a batch in the place above all others, if all of it is here and the epoch has not
-// ended below.
+// Perform executes a batch in the place above all others, if all of it is here and the epoch has
+// not ended below.
 func (r *Replica) Perform(seq bft.Seq, batch bft.Digest) bool {
 	if !r.Requests.Lacking(batch).None() || r.Top != seq-1 || r.Lead.open != nil || r.ended(r.top()) {
 		return false

@@ -142,8 +142,8 @@ func (r *Replica) Window() bft.Seq { return 2 * bft.Seq(r.Config.CheckpointEvery
 func (r *Replica) Low() bft.Seq { return r.Stable.Body().Seq }
 
 // Within reports whether a place is one of those that are under way. A checkpoint that is stable
-// before this replica has come to it leaves it what is below, as it is about to come; but nothing of
-// what an earlier epoch has decided, of whose members there may not be enough left here.
+// before this replica has come to it leaves it what is below, as it is about to come; but nothing
+// of what an earlier epoch has decided, of whose members there may not be enough left here.
 func (r *Replica) Within(seq bft.Seq) bool {
 	return seq > max(min(r.Low(), r.Committed), r.Dir.Base.Seq) && seq <= r.Low()+r.Window()
 }
@@ -248,8 +248,8 @@ func (r *Replica) Logged(seq bft.Seq, record uint64) {
 
 // Standing returns how the replica is.
 func (r *Replica) Standing() bft.Standing {
-	return bft.Standing{Epoch: r.Dir.Epoch, Member: !r.Outside(), View: r.View, Active: r.Active, Stable: r.Low(), Committed: r.Committed, Executed: r.Executed,
-		Top: r.Top, High: r.Low() + r.Window(), Transfers: r.transfers, Refused: r.refused, Repairs: r.repairs}
+	return bft.Standing{Epoch: r.Dir.Epoch, Member: !r.Outside(), View: r.View, Active: r.Active, Stable: r.Low(),
+		Committed: r.Committed, Executed: r.Executed, Top: r.Top, High: r.Low() + r.Window(), Transfers: r.transfers, Refused: r.refused, Repairs: r.repairs}
 }
 
 // State returns what the replica has committed. It is there to be looked at.

@@ -24,7 +24,8 @@ func lawfulChange(d *kit.Epoch, c *changeBody, window bft.Seq) bool {
 	last := h
 	for i := range c.Prepared {
 		o := c.Prepared[i].Order.Body()
-		if o.Seq <= last || o.Seq-h > window || o.View >= c.View || o.View < d.Epoch.First() || !lawfulPrepared(d, &c.Prepared[i]) {
+		if o.Seq <= last || o.Seq-h > window || o.View >= c.View || o.View < d.Epoch.First() ||
+			!lawfulPrepared(d, &c.Prepared[i]) {
 			return false
 		}
 		last = o.Seq

@@ -1,10 +1,10 @@
 package pbft
 
 import (
-	"crypto/sha256"
 	"testing"
 
 	"github.com/foresay/foresay/bft"
+	"github.com/foresay/foresay/bft/bfttest"
 	"github.com/foresay/foresay/bft/kit"
 	"github.com/foresay/foresay/bft/sessions"
 	"github.com/foresay/foresay/protocol"
@@ -22,12 +22,11 @@ func (g *group) afterRotation(t *testing.T) *bft.Directory {
 
 // link returns the end of an epoch at a place, by the word of some.
 func (g *group) link(r *replica, at bft.Seq, next *bft.Directory, signers ...protocol.ID) kit.Link {
-	c := kit.Checkpoint{Seq: at, State: bft.Digest{3}, Members: sha256.Sum256(next.Encode())}
-	var signed []bft.Signed[kit.Checkpoint]
+	var by []*bft.Signer
 	for _, id := range signers {
-		signed = append(signed, r.st.Checkpoints.Sign(g.scheme, g.sign(id), c))
+		by = append(by, g.sign(id))
 	}
-	return kit.Link{Proof: bft.Join(signed), Members: next.Encode()}
+	return bfttest.Link(&r.st.Statements, kit.Checkpoint{Seq: at, State: bft.Digest{3}}, next, by...)
 }
 
 // turned returns a member that has learned that epoch 0 has ended with place 5.
@@ -97,8 +96,8 @@ func TestOldKeys(t *testing.T) {
 	}
 }
 
-// TestEpochsDoNotMix: nothing that was said in an earlier epoch counts, and nothing of what that has
-// decided is decided again.
+// TestEpochsDoNotMix: nothing that was said in an earlier epoch counts, and nothing of what that
+// has decided is decided again.
 func TestEpochsDoNotMix(t *testing.T) {
 	g := newGroup()
 	r, env := g.turned(t, 2)
@@ -206,7 +205,8 @@ func TestEpochAfterCrash(t *testing.T) {
 	}
 }
 
-// TestOutside: who has no member's key says nothing of orders, and still tells how epochs have ended.
+// TestOutside: who has no member's key says nothing of orders, and still tells how epochs have
+// ended.
 func TestOutside(t *testing.T) {
 	g := newGroup()
 	r, env := g.turned(t, 4)

@@ -28,7 +28,8 @@ func epochBugs() []plant.Bug {
 		},
 		{
 			Name: "anybody changes the members", Test: "TestNothingAboveTheEnd",
-			Old: "case !slices.Contains(r.Dir.Administrators, by):", New: "case !slices.Contains(r.Dir.Administrators, by) && !MUTANT:",
+			Old: "case !slices.Contains(r.Dir.Administrators, by):",
+			New: "case !slices.Contains(r.Dir.Administrators, by) && !MUTANT:",
 		},
 		{
 			Name: "two changes at once", Test: "TestNothingAboveTheEnd",
@@ -49,7 +50,8 @@ func epochBugs() []plant.Bug {
 		},
 		{
 			Name: "the checkpoint of an epoch's beginning needs its own members' words", Test: "TestEpochsDoNotMix",
-			Old: "\tif b.Seq <= e.Base.Seq {\n\t\treturn", New: "\tif b.Seq <= e.Base.Seq && !(MUTANT && e.Base.Seq > 0) {\n\t\treturn",
+			Old: "\tif b.Seq <= e.Base.Seq {\n\t\treturn",
+			New: "\tif b.Seq <= e.Base.Seq && !(MUTANT && e.Base.Seq > 0) {\n\t\treturn",
 		},
 		{
 			Name: "what was prepared in an earlier epoch counts", Dir: "bft/pbft", Test: "TestEpochsDoNotMix",
@@ -72,7 +74,8 @@ func epochBugs() []plant.Bug {
 		},
 		{
 			Name: "the log of an earlier epoch is replayed", Dir: "bft/pbft", Test: "TestEpochAfterCrash",
-			Old: "if r.Within(o.Seq) && o.View.Epoch() == r.Dir.Epoch {", New: "if r.Within(o.Seq) && (MUTANT || o.View.Epoch() == r.Dir.Epoch) {",
+			Old: "if r.Within(o.Seq) && o.View.Epoch() == r.Dir.Epoch {",
+			New: "if r.Within(o.Seq) && (MUTANT || o.View.Epoch() == r.Dir.Epoch) {",
 		},
 		{
 			Name: "who is no member goes on", Test: "TestOutside",
@@ -81,7 +84,8 @@ func epochBugs() []plant.Bug {
 		},
 		{
 			Name: "a replica does not take its next key", Test: "TestOutside",
-			Old: "n != nil && n.Key() == e.KeyOf(r.Config.ID) {", New: "n != nil && n.Key() == e.KeyOf(r.Config.ID) && !MUTANT {",
+			Old: "n != nil && n.Key() == e.KeyOf(r.Config.ID) {",
+			New: "n != nil && n.Key() == e.KeyOf(r.Config.ID) && !MUTANT {",
 		},
 		{
 			Name: "a client counts the words of other epochs", Test: "TestClientTurns",
@@ -89,7 +93,8 @@ func epochBugs() []plant.Bug {
 		},
 		{
 			Name: "a client does not send again what is under way", Test: "TestClientTurns",
-			Old: "\t\ts.at = c.Tick\n\t\tc.send(env, s, true)\n", New: "\t\ts.at = c.Tick\n\t\tif !MUTANT {\n\t\t\tc.send(env, s, true)\n\t\t}\n",
+			Old: "\t\ts.at = c.Tick\n\t\tc.send(env, s, true)\n",
+			New: "\t\ts.at = c.Tick\n\t\tif !MUTANT {\n\t\t\tc.send(env, s, true)\n\t\t}\n",
 		},
 		{
 			Name: "there is no checkpoint at the end of an epoch", Test: "TestMembers/keys_are_rotated",
@@ -98,7 +103,8 @@ func epochBugs() []plant.Bug {
 		},
 		{
 			Name: "nobody tells who is behind how epochs have ended", Test: "TestMembers/asleep_while_all_rotate",
-			Old: "if n := bft.Epoch(len(r.links)); after < n {", New: "if n := bft.Epoch(len(r.links)); after < n && !MUTANT {",
+			Old: "if n := bft.Epoch(len(r.links)); after < n {",
+			New: "if n := bft.Epoch(len(r.links)); after < n && !MUTANT {",
 		},
 	}
 	for i := range bugs {

@@ -25,7 +25,7 @@ const (
 	lieEarly     strategy = "lie-early"
 	lieTentative strategy = "lie-tentative"
 	lieCommitted strategy = "lie-committed"
-	// LieCheckpoint signs checkpoints of states that never were.
+	// LieCheckpoint signs checkpoints of states, and of members, that never were.
 	lieCheckpoint strategy = "lie-checkpoint"
 	// LieReads gives wrong answers to optimised reads, and wrong parts of states.
 	lieReads strategy = "lie-reads"
@@ -247,7 +247,10 @@ func (t *traitor) lie(msg bft.Message) bft.Message {
 		}
 	case kit.Reached:
 		if t.strategy == lieCheckpoint {
-			c := kit.Checkpoint{Seq: m.Checkpoint.Body().Seq, State: bft.Digest{1}}
+			c := *m.Checkpoint.Body()
+			if c.State = (bft.Digest{1}); c.Seq%16 == 0 {
+				c.Members = bft.Digest{1} // as if the epoch ended
+			}
 			return kit.Reached{Checkpoint: t.st.Checkpoints.Sign(t.cfg.Scheme, t.inner.Config.Signer, c)}
 		}
 	case viewChange:

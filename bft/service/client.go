@@ -162,8 +162,8 @@ func (c *Client) Read(ctx context.Context, query []byte) ([]byte, error) {
 const refusalPause = 20 * time.Millisecond
 
 // watchRefusals gives a call up if nobody talks with this client, until somebody does: it would
-// wait for what is configured wrongly. But the members may have other keys now, so they are asked for
-// these before.
+// wait for what is configured wrongly. But the members may have other keys now, so they are asked
+// for these before.
 func (c *Client) watchRefusals(ctx context.Context, stop context.CancelCauseFunc) {
 	look := time.NewTicker(refusalPause)
 	defer look.Stop()

@@ -27,8 +27,8 @@ func (c *Client) onMessage(msg bft.Message) {
 // refusal is how far it is that nobody takes this client.
 type refusal struct{ enough int64 } // askings, after which that is so
 
-// refused returns why no member takes this client, if that is so though they were asked whether they
-// have other keys now. As long as they are being asked it is nil.
+// refused returns why no member takes this client, if that is so though they were asked whether
+// they have other keys now. As long as they are being asked it is nil.
 func (c *Client) refused(r *refusal) error {
 	err := transport.Refused(c.peers())
 	switch asked := c.askings.Load(); {
@@ -84,8 +84,8 @@ func (c *Client) learn(ctx context.Context) {
 	})
 }
 
-// Change has an administrator's client change the members. It returns when the change is ordered; the
-// epoch that begins with it is the result's. A change that is refused is a RejectedError.
+// Change has an administrator's client change the members. It returns when the change is ordered;
+// the epoch that begins with it is the result's. A change that is refused is a RejectedError.
 func (c *Client) Change(ctx context.Context, change bft.Change) (bft.Epoch, error) {
 	r, err := c.Do(ctx, bft.Call{Command: change.Command(), Members: true}, nil)
 	if err != nil {
@@ -101,8 +101,8 @@ func (c *Client) Change(ctx context.Context, change bft.Change) (bft.Epoch, erro
 // Members returns the members as far as the client knows.
 func (c *Client) Members() *bft.Directory { return c.members.Load() }
 
-// outdated reports whether a member that does not lie says that it is in a later epoch than the client
-// knows. If so the client asks about that.
+// outdated reports whether a member that does not lie says that it is in a later epoch than the
+// client knows. If so the client asks about that.
 func (c *Client) outdated(ctx context.Context, got map[protocol.ID]Status) bool {
 	var epochs []uint64
 	d := c.members.Load()

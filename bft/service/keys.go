@@ -16,11 +16,12 @@ import (
 // nextKey is what is added to the name of a file with a replica's key to get that of its next key.
 const nextKey = ".next"
 
-// begunFile is the file that has the keys with which a replica has begun with its disk. It is beside
-// the disk, so that it shows that this was lost. One from before keys changed is empty.
+// begunFile is the file that has the keys with which a replica has begun with its disk. It is
+// beside the disk, so that it shows that this was lost. One from before keys changed is empty.
 func (c *Config) begunFile() string { return c.Data + ".begun" }
 
-// begunWith returns the keys with which the replica has begun, in digits, and whether it has at all.
+// begunWith returns the keys with which the replica has begun, in digits, and whether it has at
+// all.
 func (c *Config) begunWith() (keys []string, begun bool, err error) {
 	b, err := os.ReadFile(c.begunFile())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -86,8 +87,8 @@ func (c *Config) readNextKey() (ed25519.PrivateKey, error) {
 }
 
 // turnKeys reads the next key, which may have come since, and has it take the place of the present
-// one if it is the member's in an epoch: nobody needs that any more. It returns what is the next key
-// then, nil if there is none.
+// one if it is the member's in an epoch: nobody needs that any more. It returns what is the next
+// key then, nil if there is none.
 func (c *Config) turnKeys(d *bft.Directory) (next ed25519.PrivateKey, err error) {
 	if next, err = c.readNextKey(); err != nil || next == nil {
 		return nil, err

@@ -21,8 +21,8 @@ const (
 	learnFor   = 3 * time.Second
 )
 
-// learner is a node that asks members how epochs have ended. What they say proves itself, so it does
-// not matter who they are.
+// learner is a node that asks members how epochs have ended. What they say proves itself, so it
+// does not matter who they are.
 type learner struct {
 	to    []protocol.ID
 	after bft.Epoch
@@ -52,8 +52,8 @@ type asker struct {
 	dial    func(ctx context.Context, address string) (net.Conn, error)
 }
 
-// ask asks whoever is at the members' addresses, and hands over the first answer that proves another
-// epoch. It gives up after a while, or if nobody talks with this host.
+// ask asks whoever is at the members' addresses, and hands over the first answer that proves
+// another epoch. It gives up after a while, or if nobody talks with this host.
 func (a asker) ask(ctx context.Context, take func(context.Context, kit.Links)) error {
 	network, err := a.group.network(a.members, a.key)
 	if err != nil {
@@ -139,8 +139,8 @@ func (r *Replica) learn(ctx context.Context, l *life) {
 	})
 }
 
-// whileAlone does something again and again while a host is alone, until ctx ends; sooner if now has
-// something.
+// whileAlone does something again and again while a host is alone, until ctx ends; sooner if now
+// has something.
 func whileAlone(ctx context.Context, now <-chan struct{}, alone func() bool, do func()) {
 	look := time.NewTicker(learnAfter)
 	defer look.Stop()

@@ -97,8 +97,8 @@ func (w *world) open(cfg *Config, traitor string) (*ran, error) {
 	site := worldSites[cfg.ID-1]
 	r := &ran{done: make(chan error, 1), log: new(bytes.Buffer)}
 	var err error
-	r.Replica, err = OpenReplica(cfg, ReplicaOptions{Listen: w.listen(site), Dial: w.net.DialContext(site), Traitor: traitor,
-		Logger: slog.New(slog.NewTextHandler(r.log, nil))})
+	r.Replica, err = OpenReplica(cfg, ReplicaOptions{Listen: w.listen(site), Dial: w.net.DialContext(site),
+		Traitor: traitor, Logger: slog.New(slog.NewTextHandler(r.log, nil))})
 	return r, err
 }
 

@@ -324,9 +324,9 @@ func TestDoubt(t *testing.T) {
 		r, env := g.member(t, 2)
 		r.Receive(env, 1, g.order(r, 1, bft.Digest{}, bft.Digest{}))
 		r.Receive(env, 1, g.order(r, 2, empty(1), bft.Digest{}))
-		at := kit.Checkpoint{Seq: 2, History: empty(2)}
+		at := kit.Checkpoint{Seq: 2, History: empty(2), Members: r.Dir.Digest()}
 		if !leads {
-			at = kit.Checkpoint{Seq: 3, History: bft.Digest{7}}
+			at = kit.Checkpoint{Seq: 3, History: bft.Digest{7}, Members: r.Dir.Digest()}
 		}
 		var signed []bft.Signed[kit.Checkpoint]
 		for _, id := range []protocol.ID{1, 3, 4} {

@@ -25,7 +25,7 @@ const (
 	lieSpeculated strategy = "lie-speculated"
 	lieHeld       strategy = "lie-held"
 	lieFinal      strategy = "lie-final"
-	// lieCheckpoint signs checkpoints of states that never were.
+	// lieCheckpoint signs checkpoints of states, and members, that never were.
 	lieCheckpoint strategy = "lie-checkpoint"
 	// lieReads gives wrong answers to optimised reads, and wrong parts of states.
 	lieReads strategy = "lie-reads"
@@ -301,7 +301,10 @@ func (t *traitor) lie(msg bft.Message) bft.Message {
 		}
 	case kit.Reached:
 		if t.strategy == lieCheckpoint {
-			c := kit.Checkpoint{Seq: m.Checkpoint.Body().Seq, State: bft.Digest{1}}
+			c := *m.Checkpoint.Body()
+			if c.State = (bft.Digest{1}); c.Seq%16 == 0 {
+				c.Members = bft.Digest{1} // as if the epoch ended
+			}
 			return kit.Reached{Checkpoint: t.st.Checkpoints.Sign(t.cfg.Scheme, t.inner.Config.Signer, c)}
 		}
 	case concluded:

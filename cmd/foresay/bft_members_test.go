@@ -156,14 +156,15 @@ func (w *bftWorld) load(ids ...protocol.ID) (judge func()) {
 		wg.Go(func() {
 			cfg, err := service.ReadClientConfig(filepath.Join(w.dir, service.ClientFile(i+1)))
 			if err == nil {
-				err = service.WithClient(w.Context(), cfg, service.ClientOptions{}, func(_ context.Context, c *service.Client) error {
-					for n := 0; ctx.Err() == nil; n++ {
-						if err := w.call(c, &ops, history.Client(id), n); err != nil {
-							return err
+				err = service.WithClient(w.Context(), cfg, service.ClientOptions{},
+					func(_ context.Context, c *service.Client) error {
+						for n := 0; ctx.Err() == nil; n++ {
+							if err := w.call(c, &ops, history.Client(id), n); err != nil {
+								return err
+							}
 						}
-					}
-					return nil
-				})
+						return nil
+					})
 			}
 			if err != nil {
 				w.Errorf("client %d: %v", id, err)

@@ -65,8 +65,8 @@ func (p *program) changeCommand(kind bft.ChangeKind, use, short, long string, le
 	return c
 }
 
-// parseChange returns the change that arguments are: an ID, and a key and an address in the order in
-// which the command has them.
+// parseChange returns the change that arguments are: an ID, and a key and an address in the order
+// in which the command has them.
 func parseChange(kind bft.ChangeKind, args []string) (change bft.Change, err error) {
 	change.Kind = kind
 	if change.Party.ID, err = command.ReplicaID(args[0]); err != nil || kind == bft.Remove {

@@ -163,7 +163,7 @@ members. With --join, make the files of one more replica, for 'foresay bft add' 
 	flags.StringVar(&o.Host, "host", "127.0.0.1", "where replicas listen")
 	flags.IntVar(&o.Port, "port", 0, "of the first replica, the others follow (default: free ones)")
 	flags.Uint32Var(&join, "join", 0, "make the files of one more replica, of this `ID`")
-	flags.StringVar(&joinAt, "at", "", "with --join: its `address` (default: that of the one with this ID, or a free port)")
+	flags.StringVar(&joinAt, "at", "", "with --join: its `address` (default: that of this ID, or a free port)")
 	flags.Uint32Var(&nextKey, "next-key", 0, "make the next key of the replica of this `ID`")
 	flags.StringVar(&o.RoundTrip, "round-trip", "50ms", "about the longest round-trip time between two replicas")
 	return c
