@@ -249,7 +249,8 @@ func (r *Replica) Logged(seq bft.Seq, record uint64) {
 // Standing returns how the replica is.
 func (r *Replica) Standing() bft.Standing {
 	return bft.Standing{Epoch: r.Dir.Epoch, Member: !r.Outside(), View: r.View, Active: r.Active, Stable: r.Low(),
-		Committed: r.Committed, Executed: r.Executed, Top: r.Top, High: r.Low() + r.Window(), Transfers: r.transfers, Refused: r.refused, Repairs: r.repairs}
+		Committed: r.Committed, Executed: r.Executed, Top: r.Top, High: r.Low() + r.Window(), Transfers: r.transfers,
+		Refused: r.refused, Repairs: r.repairs}
 }
 
 // State returns what the replica has committed. It is there to be looked at.
