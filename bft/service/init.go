@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -129,15 +128,9 @@ func InitJoin(dir string, id protocol.ID, address string) (*Config, error) {
 		}
 	}
 	if address == "" {
-		host, _, err := net.SplitHostPort(g.Members[0].Address)
-		if err != nil {
+		if address, err = configfile.FreeBeside(g.Members[0].Address); err != nil {
 			return fail(err)
 		}
-		free, err := configfile.FreeAddresses(host, 0, 1)
-		if err != nil {
-			return fail(err)
-		}
-		address = free[0]
 	}
 	file := filepath.Join(dir, ConfigFile(id))
 	if _, err := newParty(dir, ConfigFile(id)); err != nil {
