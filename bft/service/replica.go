@@ -48,7 +48,6 @@ type Replica struct {
 	metrics  net.Listener // nil: none
 	registry *prometheus.Registry
 	commits  prometheus.Histogram
-	asking   callers.Table[bft.Standing]
 	refused  chan string
 	started  time.Time
 	life     atomic.Pointer[life] // the present one
@@ -64,6 +63,7 @@ type life struct {
 	node     *host.Node[bft.Message]
 	status   *host.Node[statusMessage]
 	turned   chan *bft.Directory // has one if there are other members
+	asking   callers.Table[bft.Standing]
 }
 
 // A RefusedError says that a replica must not take part with the disk that it has.
@@ -91,7 +91,6 @@ func OpenReplica(cfg *Config, o ReplicaOptions) (*Replica, error) {
 		commits: prometheus.NewHistogram(metrics.Durations("foresay_bft_disk_commit_duration_seconds",
 			"How long commits to the disk took until they were durable.")),
 	}
-	r.asking.Most = maxQuestions
 	r.registry.MustRegister(r.commits)
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)
@@ -119,11 +118,20 @@ func (r *Replica) openMetrics() (err error) {
 	return nil
 }
 
-// open begins a life; what it took before an error, close gives back.
+// open begins a life with some members.
 func (r *Replica) open(members *bft.Directory) error {
-	cfg := r.cfg
 	l := &life{members: members, turned: make(chan *bft.Directory, 1)}
+	l.asking.Most = maxQuestions
+	if err := r.begin(l); err != nil {
+		return errors.Join(err, l.close())
+	}
 	r.life.Store(l)
+	return nil
+}
+
+// begin opens what a life has; what it took before an error, close gives back.
+func (r *Replica) begin(l *life) error {
+	cfg, members := r.cfg, l.members
 	next, err := cfg.turnKeys(members)
 	if err != nil {
 		return err
@@ -257,7 +265,7 @@ func (l *life) close() error {
 func (r *Replica) onMessage(msg bft.Message) {
 	switch m := msg.(type) {
 	case standingTold:
-		r.asking.Answer(m.number, m.Standing)
+		r.life.Load().asking.Answer(m.number, m.Standing)
 	case bft.Repairing:
 		r.log.Warn("replica: what is on its disk is not what it should be, and is fetched from others", "found", m.Reason)
 	case bft.Turned:

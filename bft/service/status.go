@@ -68,19 +68,20 @@ const (
 // Status tells how the replica is.
 func (r *Replica) Status(ctx context.Context) (Status, error) {
 	got := make(chan bft.Standing, 1)
-	ref, err := r.asking.Add(func(s bft.Standing) { got <- s })
+	l := r.life.Load()
+	ref, err := l.asking.Add(func(s bft.Standing) { got <- s })
 	if err != nil {
 		return Status{}, err
 	}
-	if err := r.life.Load().node.Deliver(ctx, standingWanted{ref}); err != nil {
-		r.asking.Forget(ref)
+	if err := l.node.Deliver(ctx, standingWanted{ref}); err != nil {
+		l.asking.Forget(ref)
 		return Status{}, err
 	}
 	select {
 	case s := <-got:
 		return r.describe(s), nil
 	case <-ctx.Done():
-		r.asking.Forget(ref)
+		l.asking.Forget(ref)
 		return Status{}, context.Cause(ctx)
 	}
 }
@@ -123,10 +124,11 @@ func (r *Replica) onStatus(msg statusMessage) {
 	if !ok {
 		return
 	}
-	ref, err := r.asking.Add(func(s bft.Standing) {
+	l := r.life.Load()
+	ref, err := l.asking.Add(func(s bft.Standing) {
 		body, err := json.Marshal(r.describe(s))
 		if err == nil {
-			err = r.life.Load().status.TryDeliver(answered{m.from, answer{m.number, body}})
+			err = l.status.TryDeliver(answered{m.from, answer{m.number, body}})
 		}
 		if err != nil {
 			r.log.Warn("replica: a question about its status was not answered", "from", m.from, "err", plainerr.Text(err))
@@ -135,7 +137,7 @@ func (r *Replica) onStatus(msg statusMessage) {
 	if err != nil {
 		return // there are too many questions; the client asks again
 	}
-	if err := r.life.Load().node.TryDeliver(standingWanted{ref}); err != nil {
-		r.asking.Forget(ref)
+	if err := l.node.TryDeliver(standingWanted{ref}); err != nil {
+		l.asking.Forget(ref)
 	}
 }
