@@ -11,6 +11,8 @@ type Call struct {
 	Command []byte
 	// Read says that the command is a query, which need not be ordered.
 	Read bool
+	// Members says that the command is a Change of the members, which only administrators may order.
+	Members bool
 	// After is an earlier call that must have been executed before, 0 for none, and Assumes are the
 	// results of earlier calls that the caller stands on. If they are other ones nothing is done.
 	After   CallID
@@ -41,6 +43,10 @@ type Done struct {
 // Repairing goes from a replica to its application: its disk had something else than it should. It
 // fetches from the others what differs, and takes part again then.
 type Repairing struct{ Reason string }
+
+// Turned goes from a replica or a client node to its application: there are other members, or keys,
+// from now on.
+type Turned struct{ Directory *Directory }
 
 // Refused goes from a replica to its application: it cannot take part with the disk that it has, so
 // it is mute.

@@ -12,8 +12,12 @@ type ReplicaConfig struct {
 	ID        protocol.ID
 	Directory *Directory
 	Scheme    *Scheme
-	Signer    *Signer
-	Service   Service
+	// Signer is this replica's. If its key is not that of the member ID, which may be no member at
+	// all, the replica waits until a change makes it one.
+	Signer *Signer
+	// NextSigner takes the place of Signer when its key is the member's; nil: there is none.
+	NextSigner *Signer
+	Service    Service
 	// RoundTrip is about the longest round-trip time between two members. Timeouts follow from it. 0
 	// is 100 ms.
 	RoundTrip time.Duration
@@ -63,6 +67,8 @@ type Traitor func(node protocol.Node[Message], cfg ReplicaConfig) protocol.Node[
 
 // Standing is how far a replica is.
 type Standing struct {
+	Epoch                            Epoch
+	Member                           bool // of this epoch, by its ID and its key
 	View                             View
 	Active                           bool // the view has begun here
 	Stable, Committed, Executed, Top Seq

@@ -36,6 +36,8 @@ type Request struct {
 // An Operation is a command for the service and what must be true when its turn comes.
 type Operation struct {
 	Command []byte
+	// Members says that the command is a Change of the members, and not for the service.
+	Members bool
 	// After is the operation of the same session that must have been executed before, 0 for none.
 	After Number
 	// Conditions say what the results of earlier operations of the session must be. Each is of a
@@ -112,8 +114,9 @@ func requestFields(c *wirefmt.Coder, m *Request) {
 	wirefmt.Uint(c, &m.Session)
 	wirefmt.Uint(c, &m.Acked)
 	wirefmt.Uint(c, &m.First)
-	wirefmt.List(c, &m.Operations, 3, func(c *wirefmt.Coder, o *Operation) {
+	wirefmt.List(c, &m.Operations, 4, func(c *wirefmt.Coder, o *Operation) {
 		wirefmt.Shared(c, &o.Command)
+		wirefmt.Bool(c, &o.Members)
 		wirefmt.Uint(c, &o.After)
 		wirefmt.List(c, &o.Conditions, 2+len(Digest{}), func(c *wirefmt.Coder, x *Condition) {
 			wirefmt.Uint(c, &x.Number)

@@ -23,15 +23,20 @@ type Service interface {
 
 // A Directory has the keys of a group. It is not changed while a node has it.
 type Directory struct {
+	Epoch Epoch
 	// Members are the replicas in the order in which they are primaries.
 	Members []Party
+	Gone    []Key // of members that are none any more: nobody is one with such a key again
 	Clients map[protocol.ID]Key
+	// Administrators are the clients that may change the members. All replicas have the same.
+	Administrators []protocol.ID
 }
 
-// A Party is a replica with its key.
+// A Party is a replica with its key. Where it is reached is for its hosts.
 type Party struct {
-	ID  protocol.ID
-	Key Key
+	ID      protocol.ID
+	Key     Key
+	Address string
 }
 
 // Validate tells what is wrong with a directory, or nil.
@@ -53,7 +58,7 @@ func (d *Directory) Validate() error {
 }
 
 // Primary returns who leads a view.
-func (d *Directory) Primary(v View) Party { return d.Members[uint64(v)%uint64(len(d.Members))] }
+func (d *Directory) Primary(v View) Party { return d.Members[v.Turn()%uint64(len(d.Members))] }
 
 // Member reports whether an ID is a member's.
 func (d *Directory) Member(id protocol.ID) bool {

@@ -15,7 +15,12 @@ func TestLayouts(t *testing.T) {
 	r := Request{Client: 7, Session: 2, Acked: 3, First: 4, Operations: []Operation{
 		{Command: []byte("set"), After: 3, Conditions: []Condition{{Number: 3, Digest: Digest{1}}}}}}
 	all := cmp.Exporter(func(reflect.Type) bool { return true })
-	wiretest.Layouts(t, wiretest.Sample("a request, signed", Requests().spoken, spoken[Request]{"group", r}, all))
+	d := directory(2)
+	d.Epoch, d.Gone = 3, []Key{{9}}
+	wiretest.Layouts(t, wiretest.Sample("a request, signed", Requests().spoken, spoken[Request]{"group", r}, all),
+		wiretest.Sample("change", changeLayout, Change{Replace, Party{3, Key{7}, "host:1"}}),
+		wiretest.Sample("changed", changedLayout, Changed{4, "no"}),
+		wiretest.Sample("members", membersLayout, *d))
 }
 
 // TestWhatIsSignedMeansNothingElse changes each thing that a signature is about.

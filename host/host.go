@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"crypto/ed25519"
 	crand "crypto/rand"
 	"encoding/binary"
 	"errors"
@@ -111,6 +112,10 @@ func (h *Host) SetPeer(id protocol.ID, address string) error { return h.transpor
 
 // RemovePeer says that a member is gone.
 func (h *Host) RemovePeer(id protocol.ID) { h.transport.RemovePeer(id) }
+
+// SetKeys puts other keys in the place of those of Config.Network, which must have had some. Who is
+// connected stays so until RemovePeer.
+func (h *Host) SetKeys(keys map[protocol.ID]ed25519.PublicKey) { h.transport.SetKeys(keys) }
 
 // random returns a source of random numbers of a node's own.
 func (h *Host) random(a transport.Addr) *rand.Rand {

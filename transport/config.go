@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/foresay/foresay/protocol"
@@ -35,6 +36,9 @@ type Config struct {
 	// certificate says and whoever signed it, and TLS needs no authority. [Pinned] makes such a
 	// configuration. nil: certificates have names.
 	Keys map[protocol.ID]ed25519.PublicKey
+	// Anybody has a host with Keys take any host for the member that it dials: for messages that prove
+	// themselves. Others still go by the key of this host.
+	Anybody bool
 	// CertifiedAs returns the member in whose name the host of a member has its certificate: a member
 	// that a host was given later need not be named there, if all hosts agree whose it is. nil: each
 	// goes by its own name.
@@ -70,6 +74,8 @@ type Config struct {
 
 	// Logger gets connections made, lost and refused. nil is none.
 	Logger *slog.Logger
+
+	pinned *atomic.Pointer[map[protocol.ID]ed25519.PublicKey] // Keys, or others since; nil before New
 }
 
 const (
@@ -114,6 +120,8 @@ func (c Config) withDefaults() (Config, error) {
 		if err := c.checkKeys(); err != nil {
 			return c, err
 		}
+		c.pinned = new(atomic.Pointer[map[protocol.ID]ed25519.PublicKey])
+		c.pinned.Store(&c.Keys)
 	}
 	if c.TLS != nil && c.Keys == nil && (c.TLS.RootCAs == nil || c.TLS.ClientCAs == nil) {
 		return c, errors.New("transport: Config.TLS lacks RootCAs or ClientCAs: the authorities of this machine are not " +

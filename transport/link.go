@@ -283,7 +283,12 @@ func (l *link) carry(hangUp context.CancelCauseFunc, stream peerv1.Peer_LinkClie
 		l.source = l.t.newSource()
 	}
 	cert := peerCertificate(stream.Context())
-	l.source.begin(func(id protocol.ID) error { return l.t.cfg.maySpeakFor(cert, id) })
+	l.source.begin(func(id protocol.ID) error {
+		if l.t.cfg.Anybody && id == l.to {
+			return nil
+		}
+		return l.t.cfg.maySpeakFor(cert, id)
+	})
 	if !first {
 		l.source.next = 0
 		l.source.lose(l.t)

@@ -47,9 +47,24 @@ func keyName(key ed25519.PublicKey) string {
 	return hex.EncodeToString(key[:4])
 }
 
+// keys returns the present keys.
+func (c *Config) keys() map[protocol.ID]ed25519.PublicKey {
+	if c.pinned == nil {
+		return c.Keys
+	}
+	return *c.pinned.Load()
+}
+
+// SetKeys puts other keys in the place of Config.Keys, which the host had. Connections that are
+// there stay: RemovePeer ends those to a member.
+func (t *Transport) SetKeys(keys map[protocol.ID]ed25519.PublicKey) { t.cfg.pinned.Store(&keys) }
+
 // hasKey says with an error that a host does not prove the key of a node.
 func (c *Config) hasKey(cert *x509.Certificate, id protocol.ID) error {
-	want, ok := c.Keys[id]
+	want, ok := c.keys()[id]
+	if !ok && id >= FirstMemberClient && c.isMembers(keyOf(cert)) {
+		return nil
+	}
 	if !ok {
 		return fmt.Errorf("node %d is unknown here: it has no key in the group's file", id)
 	}
@@ -59,10 +74,24 @@ func (c *Config) hasKey(cert *x509.Certificate, id protocol.ID) error {
 	return nil
 }
 
-// pinDialed changes the TLS of connections to a member: that one's key will do and no other.
+// isMembers reports whether a key is one of a member.
+func (c *Config) isMembers(key ed25519.PublicKey) bool {
+	for id, k := range c.keys() {
+		if id < c.FirstClient && k.Equal(key) {
+			return true
+		}
+	}
+	return false
+}
+
+// pinDialed changes the TLS of connections to a member: that one's key will do and no other, unless
+// anybody will.
 func (c *Config) pinDialed(cfg *tls.Config, to protocol.ID) {
 	cfg.InsecureSkipVerify = true // names and authorities are of no matter, VerifyConnection is all
 	cfg.VerifyConnection = func(s tls.ConnectionState) error {
+		if c.Anybody {
+			return nil
+		}
 		if err := c.hasKey(s.PeerCertificates[0], to); err != nil {
 			return fmt.Errorf("tls: %w", err)
 		}
@@ -76,7 +105,7 @@ func (c *Config) pinAccepted(cfg *tls.Config) {
 	cfg.ClientAuth = tls.RequireAnyClientCert
 	cfg.VerifyConnection = func(s tls.ConnectionState) error {
 		got := keyOf(s.PeerCertificates[0])
-		for _, key := range c.Keys {
+		for _, key := range c.keys() {
 			if key.Equal(got) {
 				return nil
 			}

@@ -48,6 +48,7 @@ func TestKeysArePinned(t *testing.T) {
 		id      protocol.ID
 		refused string
 		noisy   bool // as in TestStrangersAreRefused
+		anybody bool
 	}{
 		"members":         {a: pin(t, 1), b: pin(t, 2), id: 1},
 		"client":          {a: pin(t, 70), b: pin(t, 2), id: 70000},
@@ -64,8 +65,11 @@ func TestKeysArePinned(t *testing.T) {
 		"a member under a client's":   {a: pin(t, 1), b: pin(t, 2), id: 70000, refused: "node 70000 has", noisy: true},
 		"a client of no name": {a: pin(t, 70), b: pin(t, 2), id: 70001, refused: "node 70001 is unknown",
 			noisy: true},
-		"a member's own client": {a: pin(t, 1), b: pin(t, 2), id: transport.FirstMemberClient + 1, refused: "is unknown",
-			noisy: true},
+		"a member's own client": {a: pin(t, 1), b: pin(t, 2), id: transport.FirstMemberClient + 1},
+		"a client's own client": {a: pin(t, 70), b: pin(t, 2), id: transport.FirstMemberClient + 1,
+			refused: "is unknown", noisy: true},
+		"anybody for another":      {a: pin(t, 70), b: pin(t, 3), id: 70000, anybody: true},
+		"a stranger for anybody's": {a: pin(t, 9), b: pin(t, 2), id: 1, anybody: true, refused: "tls: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
@@ -73,7 +77,7 @@ func TestKeysArePinned(t *testing.T) {
 					c.keys = all
 				}
 				b := w.peer(2, transport.Config{TLS: c.b, Keys: c.keys})
-				a := w.peer(c.id, transport.Config{TLS: c.a, Keys: all, MaxBackoff: time.Hour}, 2)
+				a := w.peer(c.id, transport.Config{TLS: c.a, Keys: all, MaxBackoff: time.Hour, Anybody: c.anybody}, 2)
 				time.Sleep(10 * time.Millisecond)
 				a.send(2, "hello")
 				time.Sleep(90 * time.Millisecond)
@@ -94,6 +98,23 @@ func TestKeysArePinned(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestSetKeys: a host that has other keys from now on takes those who have them, and nobody else.
+func TestSetKeys(t *testing.T) {
+	inWorld(t, func(w *world) {
+		b := w.peer(2, transport.Config{TLS: pin(t, 2), Keys: pins(map[protocol.ID]byte{1: 11, 2: 2})})
+		a := w.peer(1, transport.Config{TLS: pin(t, 1), Keys: pins(map[protocol.ID]byte{1: 1, 2: 2})}, 2)
+		for _, seed := range []byte{11, 1} {
+			b.SetKeys(pins(map[protocol.ID]byte{1: seed, 2: 2}))
+			time.Sleep(5 * time.Second) // longer than a link waits
+			a.send(2, "hello")
+			time.Sleep(time.Second)
+			if got := b.got(); (got != "") != (seed == 1) {
+				w.Errorf("with the key of the seed %d for node 1 it gets %q", seed, got)
+			}
+		}
+	})
 }
 
 func TestKeysThatCannotBe(t *testing.T) {

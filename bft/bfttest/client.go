@@ -62,15 +62,20 @@ func (c *client) next() {
 func (c *client) call(on *bft.Assumption, shown *bft.Result, chain int) {
 	w := c.w
 	q := w.load.Ask(Caller{ID: c.id, Now: w.Sim.Now(), Rand: w.rand}, shown)
-	c.last++
-	k := &call{question: q, began: w.Sim.Now(), assumes: on, chain: chain}
-	c.calls[c.last] = k
-	c.open++
-	msg := bft.Call{ID: c.last, Command: q.Command, Read: q.Query && on == nil}
+	msg := bft.Call{Read: q.Query && on == nil}
 	if on != nil {
 		msg.After, msg.Assumes = on.Call, []bft.Assumption{*on}
 	}
-	w.Sim.Deliver(c.id, msg)
+	c.ask(msg, &call{question: q, began: w.Sim.Now(), assumes: on, chain: chain})
+}
+
+// ask makes a call of its question.
+func (c *client) ask(msg bft.Call, k *call) {
+	c.last++
+	c.calls[c.last] = k
+	c.open++
+	msg.ID, msg.Command = c.last, k.question.Command
+	c.w.Sim.Deliver(c.id, msg)
 }
 
 // app gets what clients are told.

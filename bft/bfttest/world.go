@@ -63,6 +63,9 @@ type Report struct {
 	Repairs            int      // likewise, how often they found that their disks were damaged
 	Writes             []uint64 // by replica, how many of its calls wrote something in Scenario.For
 	Crashes, Restarts  int
+	Epoch              bft.Epoch
+	// Changes is how many changes of the members were made, and RefusedChanges how many were refused.
+	Changes, RefusedChanges int
 }
 
 // World is a running scenario.
@@ -70,6 +73,10 @@ type World struct {
 	Sim *sim.Sim[bft.Message]
 
 	sc      Scenario
+	scheme  *bft.Scheme
+	signer  func(protocol.ID) *bft.Signer
+	signers int // that scripts have made
+	members map[protocol.ID]*member
 	rand    *rand.Rand
 	dir     bft.Directory
 	honest  []protocol.ID
@@ -79,6 +86,12 @@ type World struct {
 	report  Report
 	stopped bool
 	failed  error
+}
+
+// member is a replica: what it is made from when it is started again.
+type member struct {
+	cfg     bft.ReplicaConfig
+	traitor bft.Traitor // nil: none
 }
 
 const (
@@ -91,7 +104,8 @@ const (
 func Play(sc Scenario) (Report, error) {
 	sc.Replicas, sc.Clients = cmp.Or(sc.Replicas, 4), cmp.Or(sc.Clients, 3)
 	sc.For, sc.Settle = cmp.Or(sc.For, 5*time.Second), cmp.Or(sc.Settle, 20*time.Second)
-	w := &World{sc: sc, rand: rand.New(rand.NewPCG(sc.Seed, 0xbf7)), decided: map[bft.Seq]bft.Digest{}}
+	w := &World{sc: sc, rand: rand.New(rand.NewPCG(sc.Seed, 0xbf7)), decided: map[bft.Seq]bft.Digest{},
+		members: map[protocol.ID]*member{}}
 	if w.load = Registers(); sc.Workload != nil {
 		w.load = sc.Workload()
 	}
@@ -126,8 +140,9 @@ func (w *World) build() error {
 		verifier, signer = bft.Ed25519{}, func(id protocol.ID) *bft.Signer { return realSigner(sc.Seed, id) }
 	}
 	scheme := bft.NewScheme(fmt.Sprint("group ", sc.Seed), verifier)
+	w.scheme, w.signer = scheme, signer
 	w.keys(signer)
-	sites := []wan.Site{"a", "b", "c", "d"}
+	sites := sites()
 	s, err := sim.New(sim.Config[bft.Message]{
 		Seed: sc.Seed, WAN: wan.Uniform(roundTrip, sites...), Codec: sc.Protocol.Codec(scheme),
 		CodecChance: cmp.Or(sc.Coded, 0.1), Disk: sim.Disk{Latency: time.Millisecond, Jitter: time.Millisecond},
@@ -138,24 +153,12 @@ func (w *World) build() error {
 	}
 	w.Sim = s
 	for i, m := range w.dir.Members {
-		cfg := bft.ReplicaConfig{ID: m.ID, Directory: &w.dir, Scheme: scheme, Signer: signer(m.ID), Service: w.load.Service(),
-			RoundTrip: roundTrip, CheckpointEvery: 8}
-		if _, err := sc.Protocol.NewReplica(cfg); err != nil {
-			return err
-		}
 		traitor := sc.Traitors[i]
 		if traitor == nil {
 			w.honest = append(w.honest, m.ID)
 			traitor = sc.Rotting[i]
 		}
-		err := s.Add(sim.Node[bft.Message]{ID: m.ID, Site: sites[i%len(sites)], New: func() protocol.Node[bft.Message] {
-			node, _ := sc.Protocol.NewReplica(cfg)
-			if traitor != nil {
-				return traitor(node, cfg)
-			}
-			return node
-		}})
-		if err != nil {
+		if err := w.add(m.ID, signer(m.ID), traitor); err != nil {
 			return err
 		}
 	}
@@ -178,8 +181,31 @@ func (w *World) build() error {
 	return w.addBadClients(scheme, signer, sites)
 }
 
+func sites() []wan.Site { return []wan.Site{"a", "b", "c", "d"} }
+
+// add adds a replica.
+func (w *World) add(id protocol.ID, signer *bft.Signer, traitor bft.Traitor) error {
+	m := &member{traitor: traitor, cfg: bft.ReplicaConfig{ID: id, Directory: &w.dir, Scheme: w.scheme, Signer: signer,
+		Service: w.load.Service(), RoundTrip: roundTrip, CheckpointEvery: 8}}
+	if _, err := w.sc.Protocol.NewReplica(m.cfg); err != nil {
+		return err
+	}
+	if w.members[id] = m; id > protocol.ID(w.sc.Replicas) {
+		w.honest = append(w.honest, id)
+	}
+	all := sites()
+	return w.Sim.Add(sim.Node[bft.Message]{ID: id, Site: all[int(id-1)%len(all)], New: func() protocol.Node[bft.Message] {
+		node, _ := w.sc.Protocol.NewReplica(m.cfg)
+		if m.traitor != nil {
+			return m.traitor(node, m.cfg)
+		}
+		return node
+	}})
+}
+
 // keys makes the group's directory.
 func (w *World) keys(signer func(protocol.ID) *bft.Signer) {
+	w.dir.Administrators = []protocol.ID{firstClient}
 	w.dir.Clients = map[protocol.ID]bft.Key{}
 	for i := range w.sc.Replicas {
 		id := protocol.ID(i + 1)
@@ -230,6 +256,9 @@ func (w *World) run() error {
 	for _, m := range w.dir.Members {
 		w.report.Writes = append(w.report.Writes, w.Sim.Writes(m.ID))
 		w.Sim.Restart(m.ID)
+	}
+	for _, id := range slices.Clone(w.honest) {
+		w.Sim.Restart(id)
 	}
 	healed := w.Sim.Now()
 	if err := w.Sim.RunUntil(w.sc.Settle, func() bool {
@@ -309,7 +338,7 @@ func (w *World) differences() string {
 		if i == 0 {
 			first = s
 		}
-		if s.Committed != first.Committed {
+		if s.Committed != first.Committed || s.Epoch != first.Epoch || !s.Member {
 			return fmt.Sprintf("%d: %+v, %d: %+v", w.honest[0], first, id, s)
 		}
 	}
@@ -331,7 +360,7 @@ func (w *World) differences() string {
 		}
 		sum = got
 	}
-	w.report.View = first.View
+	w.report.View, w.report.Epoch = first.View, first.Epoch
 	return ""
 }
 

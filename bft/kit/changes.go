@@ -11,14 +11,14 @@ import (
 // Changes are what members have said when they gave a view up, the newest of each: B is a
 // protocol's VIEW-CHANGE.
 type Changes[B any] struct {
-	dir *bft.Directory
+	dir *Epoch
 	of  map[protocol.ID]bft.Signed[B]
 	// to returns the view to which one wants to change.
 	to func(*B) bft.View
 }
 
-// NewChanges returns those of a group, of which nobody has said anything.
-func NewChanges[B any](dir *bft.Directory, to func(*B) bft.View) Changes[B] {
+// NewChanges returns those of an epoch, of which nobody has said anything.
+func NewChanges[B any](dir *Epoch, to func(*B) bft.View) Changes[B] {
 	return Changes[B]{dir, map[protocol.ID]bft.Signed[B]{}, to}
 }
 

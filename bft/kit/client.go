@@ -16,7 +16,7 @@ import (
 // optimised reads. O is what a protocol keeps of an operation.
 type Client[O any] struct {
 	Config  bft.ClientConfig // with its defaults
-	Dir     *bft.Directory
+	Dir     *Epoch           // that it knows
 	Session bft.SessionID
 	Open    map[bft.Number]*Operation[O] // that are sent and not done
 	Tick    int
@@ -29,6 +29,8 @@ type Client[O any] struct {
 	calls    map[bft.CallID]*Operation[O]
 	ended    []bft.CallID // in calls, in order
 	reads    map[bft.CallID]*read
+	asked    map[protocol.ID]int // the tick in which a member was asked how the epoch has ended
+	awaited  bft.Epoch           // which a change of this client's begins
 }
 
 // Operation is a call that is ordered.
@@ -79,8 +81,8 @@ func (c *Client[O]) Init(name string, cfg bft.ClientConfig, st *Statements) erro
 		return fmt.Errorf("%s: ClientConfig.Signer: not the key of the client %d", name, cfg.ID)
 	}
 	cfg.RoundTrip = cmp.Or(cfg.RoundTrip, defaultRoundTrip)
-	*c = Client[O]{Config: cfg, Dir: cfg.Directory, st: st, Open: map[bft.Number]*Operation[O]{},
-		calls: map[bft.CallID]*Operation[O]{}, reads: map[bft.CallID]*read{}}
+	*c = Client[O]{Config: cfg, Dir: Genesis(cfg.Directory), st: st, Open: map[bft.Number]*Operation[O]{},
+		calls: map[bft.CallID]*Operation[O]{}, reads: map[bft.CallID]*read{}, asked: map[protocol.ID]int{}}
 	return nil
 }
 
@@ -113,6 +115,9 @@ func (c *Client[O]) Expire(env *protocol.Env[bft.Message], t protocol.Timer) {
 				c.send(env, s, true)
 			}
 		}
+		if c.awaited > c.Dir.Epoch && c.Tick%4 == 0 {
+			c.AskForLinks(env)
+		}
 		for _, id := range c.lateReads() {
 			c.order(env, c.reads[id].call)
 			delete(c.reads, id)
@@ -131,13 +136,70 @@ func (c *Client[O]) lateReads() []bft.CallID {
 	return late
 }
 
+// OtherEpoch reports whether a member speaks of another epoch than the client knows, which does not
+// count. If it is a later one the member is asked how that has come.
+func (c *Client[O]) OtherEpoch(env *protocol.Env[bft.Message], from protocol.ID, e bft.Epoch) bool {
+	if at, ok := c.asked[from]; e > c.Dir.Epoch && (!ok || at < c.Tick) {
+		c.asked[from] = c.Tick
+		env.Send(from, LinksWanted{c.Dir.Epoch})
+	}
+	return e != c.Dir.Epoch
+}
+
+// AskForLinks asks all members how the epoch has ended, if it has.
+func (c *Client[O]) AskForLinks(env *protocol.Env[bft.Message]) {
+	for _, m := range c.Dir.Members {
+		env.Send(m.ID, LinksWanted{c.Dir.Epoch})
+	}
+}
+
+// OnLinks takes proofs that epochs have ended, and reports whether another one has begun. What was
+// said in those before does not count any more, and what is under way is sent to the members of
+// now.
+func (c *Client[O]) OnLinks(env *protocol.Env[bft.Message], m Links) bool {
+	before := c.Dir
+	for i := range m.Links {
+		if e, ok := c.Dir.Next(&m.Links[i]); ok {
+			c.Dir = e
+		}
+	}
+	if c.Dir == before {
+		return false
+	}
+	for _, id := range slices.Sorted(maps.Keys(c.reads)) {
+		c.order(env, c.reads[id].call)
+	}
+	clear(c.reads)
+	clear(c.asked)
+	var none O
+	for _, o := range c.Open { //pure:ok each by itself
+		o.Own = none
+	}
+	for _, s := range c.requests {
+		s.at = c.Tick
+		c.send(env, s, true)
+	}
+	env.Send(protocol.App, bft.Turned{Directory: c.Dir.Directory})
+	return true
+}
+
+// OnApp takes what the application says.
+func (c *Client[O]) OnApp(env *protocol.Env[bft.Message], msg bft.Message) {
+	switch m := msg.(type) {
+	case bft.Call:
+		c.OnCall(env, m)
+	case LinksWanted:
+		c.AskForLinks(env)
+	}
+}
+
 // OnCall takes a call of the application.
 func (c *Client[O]) OnCall(env *protocol.Env[bft.Message], call bft.Call) {
 	c.orderNamed(env, call)
 	// A read that goes around the order may miss writes of this client that are not confirmed, and
 	// nobody judges its conditions.
 	conditional := call.After != 0 || len(call.Assumes) > 0
-	if !call.Read || c.Config.Ordered || conditional || len(c.Open)+len(c.queue) > 0 {
+	if !call.Read || call.Members || c.Config.Ordered || conditional || len(c.Open)+len(c.queue) > 0 {
 		c.order(env, call)
 		return
 	}
@@ -231,7 +293,7 @@ func (c *Client[O]) Numbers() []bft.Number { return slices.Sorted(maps.Keys(c.Op
 // operation returns what is sent for a call. What it says of calls that are done and forgotten by
 // the group is judged here.
 func (c *Client[O]) operation(env *protocol.Env[bft.Message], o *Operation[O]) (bft.Operation, bool) {
-	op := bft.Operation{Command: o.Call.Command}
+	op := bft.Operation{Command: o.Call.Command, Members: o.Call.Members}
 	if x := c.calls[o.Call.After]; x != nil && x.Number > c.acked {
 		op.After = x.Number
 	} else if x != nil && x.done && x.outcome != bft.Executed {
@@ -266,6 +328,9 @@ func (c *Client[O]) send(env *protocol.Env[bft.Message], s *sent, again bool) {
 func (c *Client[O]) End(env *protocol.Env[bft.Message], o *Operation[O], r bft.Result) {
 	var none O
 	o.done, o.digest, o.outcome = true, r.Digest(), r.Outcome
+	if m, err := bft.DecodeChanged(r.Value); o.Call.Members && err == nil {
+		c.awaited = max(c.awaited, m.Epoch)
+	}
 	delete(c.Open, o.Number)
 	o.Results, o.Own = nil, none
 	env.Send(protocol.App, bft.Done{ID: o.Call.ID, Result: r})
@@ -290,7 +355,7 @@ func (c *Client[O]) End(env *protocol.Env[bft.Message], o *Operation[O], r bft.R
 // OnReadReply counts what members say of an optimised read. If they do not agree it is ordered.
 func (c *Client[O]) OnReadReply(env *protocol.Env[bft.Message], member int, m ReadReply) {
 	r := c.reads[bft.CallID(m.ID)]
-	if r == nil || r.spoke[member] {
+	if c.OtherEpoch(env, c.Dir.Members[member].ID, m.Epoch) || r == nil || r.spoke[member] {
 		return
 	}
 	r.said[member], r.spoke[member] = m.Digest, true

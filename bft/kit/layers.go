@@ -1,6 +1,8 @@
 package kit
 
 import (
+	"time"
+
 	"github.com/foresay/foresay/bft"
 	"github.com/foresay/foresay/bft/sessions"
 	"github.com/foresay/foresay/keyspace"
@@ -10,9 +12,10 @@ import (
 // Performed returns the batch that was executed in a place above Committed, nil if none was.
 func (r *Replica) Performed(seq bft.Seq) *Performed { return r.performed[seq] }
 
-// Perform executes a batch in the place above all others, if all of it is here.
+// Perform executes a batch in the place above all others, if all of it is here and the epoch has
+// not ended below.
 func (r *Replica) Perform(seq bft.Seq, batch bft.Digest) bool {
-	if !r.Requests.Lacking(batch).None() || r.Top != seq-1 || r.Lead.open != nil {
+	if !r.Requests.Lacking(batch).None() || r.Top != seq-1 || r.Lead.open != nil || r.ended(r.top()) {
 		return false
 	}
 	p := &Performed{Layer: r.Store.Push(), Batch: batch}
@@ -21,9 +24,14 @@ func (r *Replica) Perform(seq bft.Seq, batch bft.Digest) bool {
 	for _, e := range r.Requests.batches[batch].Entries {
 		m := r.Requests.bodies[e.Request].Request.Body()
 		now := sessions.SetTime(p.Layer, e.Time)
-		p.Results = append(p.Results, Executed{m, e.Request, sessions.Execute(p.Layer, r.Config.Service, now, seq, m)})
+		p.Results = append(p.Results, Executed{m, e.Request, r.run(p.Layer, now, seq, m)})
 	}
 	return true
+}
+
+// run executes a request.
+func (r *Replica) run(layer *keyspace.Layer, now time.Duration, at bft.Seq, m *bft.Request) []sessions.Entry {
+	return sessions.Execute(layer, r.Config.Service, r.change, now, at, m)
 }
 
 // DropLayers undoes all that is not committed.
@@ -44,8 +52,8 @@ func (r *Replica) noLayers() {
 	r.Lead = Leading{}
 }
 
-// Merge commits the lowest layer, which is one that was executed. After so many it signs a
-// checkpoint.
+// Merge commits the lowest layer, which is one that was executed. After so many, and at the end of
+// the epoch, it signs a checkpoint.
 func (r *Replica) Merge(env *protocol.Env[bft.Message]) {
 	r.Store.Merge()
 	r.Committed++
@@ -55,7 +63,7 @@ func (r *Replica) Merge(env *protocol.Env[bft.Message]) {
 	for _, x := range p.Results {
 		r.Requests.Settled(x.Digest)
 	}
-	if r.Committed%bft.Seq(r.Config.CheckpointEvery) == 0 {
+	if r.Marked(r.Committed) {
 		digest := r.Store.Checkpoint(uint64(r.Committed))
 		s := r.signCheckpoint(r.Committed, digest)
 		r.ToOthers(env, Reached{s})
@@ -64,7 +72,8 @@ func (r *Replica) Merge(env *protocol.Env[bft.Message]) {
 }
 
 func (r *Replica) signCheckpoint(seq bft.Seq, state bft.Digest) bft.Signed[Checkpoint] {
-	return r.st.Checkpoints.Sign(r.Config.Scheme, r.Config.Signer, Checkpoint{seq, state, r.rules.History(seq)})
+	return r.st.Checkpoints.Sign(r.Config.Scheme, r.Config.Signer, Checkpoint{seq, state, r.rules.History(seq),
+		r.members(seq)})
 }
 
 // Found is what a replica knows of the operations of a request.

@@ -87,6 +87,9 @@ func (r *Replica) Fill(env *protocol.Env[bft.Message], ordered func(*bft.Request
 		if o != nil && o.operations+len(m.Operations) > r.Config.MaxBatch && o.operations > 0 {
 			return
 		}
+		if o == nil && r.ended(r.top()) {
+			return // it is for the next epoch
+		}
 		r.Lead.queue = r.Lead.queue[1:]
 		if o == nil {
 			o = &opening{layer: r.Store.Push()}
@@ -125,7 +128,7 @@ func (r *Replica) ReleaseHeld() {
 // order executes a request as the next of the open batch.
 func (r *Replica) order(now time.Duration, o *opening, d bft.Digest, m *bft.Request) []sessions.Entry {
 	now = sessions.SetTime(o.layer, max(now, sessions.Time(o.layer)))
-	entries := sessions.Execute(o.layer, r.Config.Service, now, r.Top+1, m)
+	entries := r.run(o.layer, now, r.Top+1, m)
 	o.batch.Entries = append(o.batch.Entries, BatchEntry{d, now})
 	o.results = append(o.results, Executed{m, d, entries})
 	o.operations += len(m.Operations)

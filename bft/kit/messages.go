@@ -23,6 +23,7 @@ type Checkpoint struct {
 	Seq     bft.Seq
 	State   bft.Digest
 	History bft.Digest
+	Members bft.Digest // that rule what is above it, see Link
 }
 
 // Messages of clients and to them.
@@ -42,6 +43,7 @@ type (
 	// ReadReply answers a ReadAsk.
 	ReadReply struct {
 		ID     uint64
+		Epoch  bft.Epoch
 		Digest bft.Digest // of the result
 		Full   bool
 		Value  []byte
@@ -97,6 +99,7 @@ func NewStatements(sc *bft.Scheme, protocol string, history bool) Statements {
 			if history {
 				bft.DigestFields(c, &m.History)
 			}
+			bft.DigestFields(c, &m.Members)
 		}),
 		Batches: bft.NewStatement(protocol+" batch", BatchFields),
 	}
@@ -115,7 +118,7 @@ func (s *Statements) DigestOfRequest(r *bft.Request) bft.Digest {
 // their tags.
 func (s *Statements) Kinds() []wirefmt.Kind[bft.Message] {
 	request := s.Requests.Fields(s.Scheme)
-	proof := bft.CertificateFields(s.Checkpoints, s.Scheme)
+	proof, link := bft.CertificateFields(s.Checkpoints, s.Scheme), linkFields(s)
 	return append(plainKinds(),
 		Kind(64, func(c *wirefmt.Coder, m *Submitted) {
 			request(c, &m.Request)
@@ -127,6 +130,7 @@ func (s *Statements) Kinds() []wirefmt.Kind[bft.Message] {
 			wirefmt.List(c, &m.Batches, 1, BatchFields)
 			wirefmt.List(c, &m.Requests, bft.RequestBytes, request)
 		}),
+		Kind(90, func(c *wirefmt.Coder, m *Links) { wirefmt.List(c, &m.Links, 3+3*len(bft.Digest{}), link) }),
 	)
 }
 
@@ -140,6 +144,7 @@ func plainKinds() []wirefmt.Kind[bft.Message] {
 		}),
 		Kind(82, func(c *wirefmt.Coder, m *ReadReply) {
 			wirefmt.Uint(c, &m.ID)
+			wirefmt.Uint32(c, &m.Epoch)
 			bft.DigestFields(c, &m.Digest)
 			if wirefmt.Bool(c, &m.Full); m.Full {
 				wirefmt.Bytes(c, &m.Value)
@@ -159,6 +164,7 @@ func plainKinds() []wirefmt.Kind[bft.Message] {
 			wirefmt.Bytes(c, &m.Page)
 		}),
 		Kind(89, func(c *wirefmt.Coder, m *DoneRecord) { wirefmt.Uint(c, &m.Committed) }),
+		Kind(91, func(c *wirefmt.Coder, m *LinksWanted) { wirefmt.Uint32(c, &m.After) }),
 	}
 }
 

@@ -37,7 +37,7 @@ const (
 // trip, as clocks may jump.
 type Replica struct {
 	Config bft.ReplicaConfig // with its defaults
-	Dir    *bft.Directory
+	Dir    *Epoch            // the present one
 	Format *wirefmt.Format[bft.Message]
 	Others []protocol.ID
 
@@ -65,6 +65,10 @@ type Replica struct {
 	records   map[bft.Seq]uint64                       // of accepted orders, the oldest index in the log
 	reached   map[protocol.ID][]bft.Signed[Checkpoint] // above Stable
 	reads     []waitingRead
+	// Invariant: links are of the epochs 0 to Dir.Epoch-1.
+	links      []Link
+	next       *Link // with which the epoch ends, until Turn
+	linksAsked int   // a tick
 	transfer
 	repair
 }
@@ -77,6 +81,9 @@ type Rules interface {
 	Forget(upTo bft.Seq)
 	// Stabilized says that there is a new stable checkpoint. The replica may not have come to it yet.
 	Stabilized(env *protocol.Env[bft.Message])
+	// Turned says that another epoch has begun, in its first view, after the place of Dir.Base. What
+	// is known of orders is void.
+	Turned(env *protocol.Env[bft.Message])
 }
 
 // Performed is a batch that was executed in a layer of its own.
@@ -108,8 +115,6 @@ func (r *Replica) Init(name string, c bft.ReplicaConfig, st *Statements, rules R
 	switch {
 	case c.Directory == nil || c.Scheme == nil || c.Signer == nil || c.Service == nil:
 		return fmt.Errorf("%s: ReplicaConfig: Directory, Scheme, Signer or Service is nil", name)
-	case c.Directory.KeyOf(c.ID) != c.Signer.Key():
-		return fmt.Errorf("%s: ReplicaConfig.Signer: not the key of the member %d", name, c.ID)
 	case c.RoundTrip < 0 || c.CheckpointEvery < 0 || c.MaxBatch < 0 || c.MaxUnderway < 0 || c.ClockSlack < 0:
 		return fmt.Errorf("%s: ReplicaConfig: a number is negative", name)
 	case c.MaxBatch > defaultMaxBatch*defaultMaxBatch:
@@ -123,14 +128,10 @@ func (r *Replica) Init(name string, c bft.ReplicaConfig, st *Statements, rules R
 	c.MaxBatch = cmp.Or(c.MaxBatch, defaultMaxBatch)
 	c.MaxUnderway = cmp.Or(c.MaxUnderway, defaultUnderway)
 	c.ClockSlack = cmp.Or(c.ClockSlack, defaultClockSlack)
-	*r = Replica{Config: c, Dir: c.Directory, Active: true, rules: rules, name: name, st: st,
+	*r = Replica{Config: c, Active: true, rules: rules, name: name, st: st,
 		Requests: newRequests(st, c.Directory, c.MaxBatch), performed: map[bft.Seq]*Performed{},
 		records: map[bft.Seq]uint64{}, reached: map[protocol.ID][]bft.Signed[Checkpoint]{}}
-	for _, m := range c.Directory.Members {
-		if m.ID != c.ID {
-			r.Others = append(r.Others, m.ID)
-		}
-	}
+	r.adopt(Genesis(c.Directory))
 	return nil
 }
 
@@ -141,13 +142,14 @@ func (r *Replica) Window() bft.Seq { return 2 * bft.Seq(r.Config.CheckpointEvery
 func (r *Replica) Low() bft.Seq { return r.Stable.Body().Seq }
 
 // Within reports whether a place is one of those that are under way. A checkpoint that is stable
-// before this replica has come to it leaves it what is below, as it is about to come.
+// before this replica has come to it leaves it what is below, as it is about to come; but nothing
+// of what an earlier epoch has decided, of whose members there may not be enough left here.
 func (r *Replica) Within(seq bft.Seq) bool {
-	return seq > min(r.Low(), r.Committed) && seq <= r.Low()+r.Window()
+	return seq > max(min(r.Low(), r.Committed), r.Dir.Base.Seq) && seq <= r.Low()+r.Window()
 }
 
 // Primary reports whether this replica leads its view.
-func (r *Replica) Primary() bool { return r.Dir.Primary(r.View).ID == r.Config.ID }
+func (r *Replica) Primary() bool { return r.Dir.Primary(r.View).Key == r.Config.Signer.Key() }
 
 // ToOthers sends a message to the other members.
 func (r *Replica) ToOthers(env *protocol.Env[bft.Message], msg bft.Message) {
@@ -199,7 +201,7 @@ func (r *Replica) AnswerReads(env *protocol.Env[bft.Message]) {
 			continue
 		}
 		value := r.Config.Service.Read(sessions.ServiceView(r.Store.Committed()), w.ask.Query)
-		reply := ReadReply{ID: w.ask.ID, Digest: bft.Result{Outcome: bft.Executed, Value: value}.Digest()}
+		reply := ReadReply{ID: w.ask.ID, Epoch: r.Dir.Epoch, Digest: bft.Result{Outcome: bft.Executed, Value: value}.Digest()}
 		if w.ask.Full {
 			reply.Full, reply.Value = true, value
 		}
@@ -246,8 +248,9 @@ func (r *Replica) Logged(seq bft.Seq, record uint64) {
 
 // Standing returns how the replica is.
 func (r *Replica) Standing() bft.Standing {
-	return bft.Standing{View: r.View, Active: r.Active, Stable: r.Low(), Committed: r.Committed, Executed: r.Executed,
-		Top: r.Top, High: r.Low() + r.Window(), Transfers: r.transfers, Refused: r.refused, Repairs: r.repairs}
+	return bft.Standing{Epoch: r.Dir.Epoch, Member: !r.Outside(), View: r.View, Active: r.Active, Stable: r.Low(),
+		Committed: r.Committed, Executed: r.Executed, Top: r.Top, High: r.Low() + r.Window(), Transfers: r.transfers,
+		Refused: r.refused, Repairs: r.repairs}
 }
 
 // State returns what the replica has committed. It is there to be looked at.

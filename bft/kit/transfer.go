@@ -17,6 +17,7 @@ const (
 	statePrefix = "s/"
 	stableKey   = "p/stable"
 	doneKey     = "p/done"
+	linksKey    = "p/links"
 )
 
 // transfer is how a replica fetches the state of a checkpoint.
@@ -63,7 +64,7 @@ func (r *Replica) Remember(env *protocol.Env[bft.Message], keys ...string) error
 	if err != nil {
 		return err
 	}
-	for _, key := range append(keys, stableKey, doneKey) {
+	for _, key := range append(keys, linksKey, stableKey, doneKey) {
 		if b, ok := env.Get([]byte(key)); ok {
 			if _, err := r.Format.Decode(b); err != nil {
 				return fmt.Errorf("%s: the disk's %s: %w", r.name, key, err)
@@ -72,7 +73,10 @@ func (r *Replica) Remember(env *protocol.Env[bft.Message], keys ...string) error
 	}
 	r.Store = state
 	r.scrubAll()
-	if m, ok := Get[StableProof](r, env, stableKey); ok {
+	if !r.recall(env) {
+		return fmt.Errorf("%s: the disk's %s does not prove who the members are", r.name, linksKey)
+	}
+	if m, ok := Get[StableProof](r, env, stableKey); ok && m.Proof.Body().Seq > r.Low() {
 		r.Stable = m.Proof
 	}
 	if m, ok := Get[DoneRecord](r, env, doneKey); ok {
@@ -104,7 +108,8 @@ func (r *Replica) Resume(env *protocol.Env[bft.Message]) {
 // onReached takes the word of a member that it has the state of a checkpoint.
 func (r *Replica) onReached(env *protocol.Env[bft.Message], c bft.Signed[Checkpoint]) {
 	b := c.Body()
-	if b.Seq <= r.Low() || !r.Within(b.Seq) || b.Seq%bft.Seq(r.Config.CheckpointEvery) != 0 {
+	if b.Seq <= r.Low() || !r.Within(b.Seq) ||
+		b.Seq%bft.Seq(r.Config.CheckpointEvery) != 0 && b.Members == r.Dir.digest {
 		return
 	}
 	var same []bft.Signed[Checkpoint]
@@ -125,17 +130,12 @@ func (r *Replica) onReached(env *protocol.Env[bft.Message], c bft.Signed[Checkpo
 	}
 }
 
-// LawfulStable reports whether a certificate proves a checkpoint: that of no batch at all needs no
-// proof.
-func LawfulStable(d *bft.Directory, c *bft.Certificate[Checkpoint]) bool {
-	if c.Body().Seq == 0 {
-		return c.Body() == Checkpoint{}
-	}
-	return c.Count(d.IsMember) >= d.Quorum()
-}
-
 // OnStable takes the proof that a checkpoint is stable: what is below it is not needed any more.
 func (r *Replica) OnStable(env *protocol.Env[bft.Message], proof bft.Certificate[Checkpoint]) {
+	if b := proof.Body(); b.Seq > r.Low() && b.Members != r.Dir.digest && proof.Count(r.Dir.IsMember) >= r.Dir.Quorum() {
+		r.onLast(env, proof)
+		return
+	}
 	if proof.Body().Seq <= r.Low() || !LawfulStable(r.Dir, &proof) {
 		return
 	}

@@ -123,7 +123,7 @@ func (r *replica) prepare(env *protocol.Env[bft.Message], p *place) {
 
 // onCommit takes the word of a member, which also those hear who have given the view up.
 func (r *replica) onCommit(env *protocol.Env[bft.Message], from protocol.ID, m commit) {
-	if !r.Within(m.Order.Seq) || m.Order.Seq <= r.Committed {
+	if !r.Within(m.Order.Seq) || m.Order.Seq <= r.Committed || m.Order.View.Epoch() != r.Dir.Epoch {
 		return
 	}
 	p := r.place(m.Order.Seq)
@@ -179,7 +179,7 @@ func (r *replica) advance(env *protocol.Env[bft.Message]) {
 			r.prepare(env, p)
 		}
 	}
-	for !r.Repair(env) && (r.execute(env) || r.commit(env)) {
+	for r.Turn(env) || !r.Repair(env) && (r.execute(env) || r.commit(env)) {
 	}
 	r.AnswerReads(env)
 	r.propose(env)

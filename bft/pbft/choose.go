@@ -9,22 +9,23 @@ import (
 
 // lawfulPrepared reports whether a quorum has accepted an order: its primary and the backups that
 // voted for it.
-func lawfulPrepared(d *bft.Directory, p *preparedProof) bool {
+func lawfulPrepared(d *kit.Epoch, p *preparedProof) bool {
 	o, primary := *p.Order.Body(), d.Primary(p.Order.Body().View)
 	backup := func(k bft.Key) bool { return k != primary.Key && d.IsMember(k) }
 	return p.Order.By(primary.Key) && orderBody(p.Votes.Body()) == o && p.Votes.Count(backup) >= d.Quorum()-1
 }
 
 // lawfulChange reports whether what a Change says is proven. Who signed it is another question.
-func lawfulChange(d *bft.Directory, c *changeBody, window bft.Seq) bool {
-	if !kit.LawfulStable(d, &c.Stable) || bft.Seq(len(c.Prepared)) > window {
+func lawfulChange(d *kit.Epoch, c *changeBody, window bft.Seq) bool {
+	if !kit.LawfulStable(d, &c.Stable) || c.View.Epoch() != d.Epoch || bft.Seq(len(c.Prepared)) > window {
 		return false
 	}
 	h := c.Stable.Body().Seq
 	last := h
 	for i := range c.Prepared {
 		o := c.Prepared[i].Order.Body()
-		if o.Seq <= last || o.Seq-h > window || o.View >= c.View || !lawfulPrepared(d, &c.Prepared[i]) {
+		if o.Seq <= last || o.Seq-h > window || o.View >= c.View || o.View < d.Epoch.First() ||
+			!lawfulPrepared(d, &c.Prepared[i]) {
 			return false
 		}
 		last = o.Seq
@@ -68,9 +69,9 @@ func choose(view bft.View, changes []*changeBody) (bft.Certificate[kit.Checkpoin
 
 // lawfulStart reports whether a new view begins as it must: its primary says so, a quorum has given
 // up what was before, and the orders are those that follow from their words.
-func lawfulStart(d *bft.Directory, s *bft.Signed[startBody], window bft.Seq) bool {
+func lawfulStart(d *kit.Epoch, s *bft.Signed[startBody], window bft.Seq) bool {
 	b, primary := s.Body(), d.Primary(s.Body().View)
-	if b.View == 0 || !s.By(primary.Key) || len(b.Changes) > len(d.Members) {
+	if b.View <= d.Epoch.First() || !s.By(primary.Key) || len(b.Changes) > len(d.Members) {
 		return false
 	}
 	signers := map[bft.Key]bool{}

@@ -34,16 +34,30 @@ func newClient(cfg bft.ClientConfig) (*client, error) {
 	if err := c.Init("pbft", cfg, &c.st.Statements); err != nil {
 		return nil, err
 	}
+	c.forget()
+	return c, nil
+}
+
+// forget forgets what members have said.
+func (c *client) forget() {
 	n := len(c.Dir.Members)
 	c.views, c.scores = make([]bft.View, n), make([]score, n)
-	return c, nil
+	for i := range c.views {
+		c.views[i] = c.Dir.Epoch.First()
+	}
 }
 
 // Receive is part of protocol.Node.
 func (c *client) Receive(env *protocol.Env[bft.Message], from protocol.ID, msg bft.Message) {
-	if call, ok := msg.(bft.Call); ok && from == protocol.App {
-		c.OnCall(env, call)
-		return
+	if from == protocol.App {
+		c.OnApp(env, msg)
+	}
+	if m, ok := msg.(kit.Links); ok {
+		guessed := c.guessed()
+		if c.OnLinks(env, m) {
+			c.forget()
+			withdraw(env, guessed)
+		}
 	}
 	i := c.Member(from)
 	if i < 0 {
@@ -51,7 +65,9 @@ func (c *client) Receive(env *protocol.Env[bft.Message], from protocol.ID, msg b
 	}
 	switch m := msg.(type) {
 	case replies:
-		c.onReply(env, i, m)
+		if !c.OtherEpoch(env, from, m.View.Epoch()) {
+			c.onReply(env, i, m)
+		}
 	case earlyReply:
 		c.onEarly(env, m.Reply)
 	case kit.ReadReply:
@@ -70,7 +86,7 @@ func (c *client) end(env *protocol.Env[bft.Message], o *operation, r bft.Result)
 func (c *client) onReply(env *protocol.Env[bft.Message], member int, m replies) {
 	if m.View > c.views[member] {
 		c.views[member] = m.View
-		c.withdraw(env)
+		c.endGuesses(env)
 	}
 	if m.Session != c.Session {
 		return
@@ -105,14 +121,30 @@ func (c *client) vouched() bft.View {
 	return views[len(views)-c.Dir.Witness()]
 }
 
-// withdraw takes back the guesses of views that are over.
-func (c *client) withdraw(env *protocol.Env[bft.Message]) {
+// endGuesses takes back the guesses of views that are over.
+func (c *client) endGuesses(env *protocol.Env[bft.Message]) {
 	v := c.vouched()
-	for _, n := range c.Numbers() {
-		if o := c.Open[n]; o.Own.guess != nil && o.Own.view < v {
+	for _, o := range c.guessed() {
+		if o.Own.view < v {
 			o.Own.guess = nil
-			env.Send(protocol.App, bft.Withdrawn{ID: o.Call.ID})
+			withdraw(env, []*operation{o})
 		}
+	}
+}
+
+// guessed returns the operations of which there is a guess.
+func (c *client) guessed() (out []*operation) {
+	for _, n := range c.Numbers() {
+		if o := c.Open[n]; o.Own.guess != nil {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+func withdraw(env *protocol.Env[bft.Message], guessed []*operation) {
+	for _, o := range guessed {
+		env.Send(protocol.App, bft.Withdrawn{ID: o.Call.ID})
 	}
 }
 
@@ -120,7 +152,7 @@ func (c *client) withdraw(env *protocol.Env[bft.Message]) {
 // guesses have been good. It confirms nothing.
 func (c *client) onEarly(env *protocol.Env[bft.Message], e bft.Signed[earlyBody]) {
 	b := e.Body()
-	by := int(uint64(b.View) % uint64(len(c.Dir.Members)))
+	by := c.Member(c.Dir.Primary(b.View).ID)
 	if b.Client != c.Config.ID || b.Session != c.Session || b.View != c.vouched() || !e.By(c.Dir.Members[by].Key) {
 		return
 	}

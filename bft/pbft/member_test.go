@@ -126,7 +126,7 @@ func TestDiffersFromStable(t *testing.T) {
 		r.Store.Push().Put([]byte("k"), []byte("v"))
 		r.Store.Merge()
 		every := bft.Seq(r.Config.CheckpointEvery)
-		at := kit.Checkpoint{Seq: every, State: r.Store.Checkpoint(uint64(every))}
+		at := kit.Checkpoint{Seq: every, State: r.Store.Checkpoint(uint64(every)), Members: r.Dir.Digest()}
 		r.Store.Leave()
 		r.Committed, r.Executed, r.Top = at.Seq, at.Seq, at.Seq
 		if differs {

@@ -118,8 +118,8 @@ func TestPlants(t *testing.T) {
 		},
 		{
 			Name: "a guess outlives its view", Test: "TestGuessesOfOldViews",
-			Old: "o.Own.guess != nil && o.Own.view < v {",
-			New: "o.Own.guess != nil && o.Own.view < v && !MUTANT {",
+			Old: "\t\tif o.Own.view < v {\n",
+			New: "\t\tif o.Own.view < v && !MUTANT {\n",
 		},
 		{
 			Name: "one replica ends a view for clients", Test: "TestGuessesOfOldViews",
@@ -197,6 +197,7 @@ func TestPlants(t *testing.T) {
 				New: "\t\tcase !ok && !MUTANT:\n\t\t\toutcome = bft.Retry\n\t\tcase !ok:\n"}},
 		},
 	}
+	bugs = append(bugs, epochBugs()...)
 	for i := range bugs {
 		bugs[i].Dir = cmp.Or(bugs[i].Dir, "bft/pbft")
 	}

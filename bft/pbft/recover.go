@@ -20,6 +20,7 @@ func (r *replica) Start(env *protocol.Env[bft.Message], log []protocol.Record[bf
 		return
 	}
 	defer r.Store.Leave()
+	r.changes = r.noChanges()
 	r.remember(env)
 	r.offerAgain()
 	for _, rec := range log {
@@ -34,10 +35,10 @@ func (r *replica) Start(env *protocol.Env[bft.Message], log []protocol.Record[bf
 
 // remember reads what is kept of views.
 func (r *replica) remember(env *protocol.Env[bft.Message]) {
-	if m, ok := kit.Get[viewRecord](&r.Replica, env, viewKey); ok {
+	if m, ok := kit.Get[viewRecord](&r.Replica, env, viewKey); ok && m.View.Epoch() == r.Dir.Epoch {
 		r.View, r.Active = m.View, m.Active
 	}
-	if m, ok := kit.Get[viewChange](&r.Replica, env, changeKey); ok && !r.Active {
+	if m, ok := kit.Get[viewChange](&r.Replica, env, changeKey); ok && !r.Active && m.Change.Body().View == r.View {
 		r.own = &m.Change
 		r.changes.Take(m.Change)
 	}
@@ -51,7 +52,7 @@ func (r *replica) replay(rec protocol.Record[bft.Message]) {
 	switch m := rec.Msg.(type) {
 	case proposal:
 		o := m.Order.Body()
-		if !r.Within(o.Seq) {
+		if !r.Within(o.Seq) || o.View.Epoch() != r.Dir.Epoch {
 			return
 		}
 		r.Logged(o.Seq, rec.Index)
@@ -68,7 +69,7 @@ func (r *replica) replay(rec protocol.Record[bft.Message]) {
 		}
 	case preparedRecord:
 		o := *m.Prepared.Order.Body()
-		if r.Within(o.Seq) {
+		if r.Within(o.Seq) && o.View.Epoch() == r.Dir.Epoch {
 			p := r.place(o.Seq)
 			p.prepared = &m.Prepared
 			p.commits[r.Config.ID] = o
@@ -78,6 +79,9 @@ func (r *replica) replay(rec protocol.Record[bft.Message]) {
 
 // onStatus sends a member what it lacks.
 func (r *replica) onStatus(env *protocol.Env[bft.Message], from protocol.ID, m status) {
+	if r.OtherEpoch(env, from, m.View) {
+		return
+	}
 	switch {
 	case r.start != nil && r.Active && (m.View < r.View || m.View == r.View && !m.Active):
 		env.Send(from, newView{*r.start})
@@ -104,7 +108,7 @@ func (r *replica) resend(env *protocol.Env[bft.Message], to protocol.ID, m statu
 	}
 	o, ok := p.commits[r.Config.ID]
 	if p.done != nil && o.Batch != *p.done {
-		o, ok = orderBody{Seq: p.seq, Batch: *p.done}, true
+		o, ok = orderBody{View: r.Dir.Epoch.First(), Seq: p.seq, Batch: *p.done}, true
 	}
 	if ok {
 		env.Send(to, commit{Order: o, Done: p.done != nil})

@@ -32,8 +32,11 @@ func newReplica(c bft.ReplicaConfig) (*replica, error) {
 		return nil, err
 	}
 	r.Format = r.st.format()
-	r.changes = kit.NewChanges(r.Dir, func(c *changeBody) bft.View { return c.View })
 	return r, nil
+}
+
+func (r *replica) noChanges() kit.Changes[changeBody] {
+	return kit.NewChanges(r.Dir, func(c *changeBody) bft.View { return c.View })
 }
 
 // Receive is part of protocol.Node.
@@ -43,6 +46,9 @@ func (r *replica) Receive(env *protocol.Env[bft.Message], from protocol.ID, msg 
 	}
 	r.Store.Enter(env)
 	defer r.Store.Leave()
+	if r.OnEpochs(env, from, msg) {
+		return
+	}
 	switch m := msg.(type) {
 	case kit.Submitted:
 		known := r.OnSubmit(from, m)
@@ -90,6 +96,9 @@ func (r *replica) Expire(env *protocol.Env[bft.Message], t protocol.Timer) {
 	defer r.Store.Leave()
 	env.After(r.Config.RoundTrip/2, kit.BeatTimer{})
 	r.Tick++
+	if r.Await(env) {
+		return
+	}
 	r.ReleaseHeld()
 	r.watch(env)
 	r.CatchUp(env)
@@ -132,12 +141,20 @@ func (r *replica) Decided(f func(bft.Seq, bft.Digest)) {
 	}
 }
 
-// History is part of kit.Rules, as are Forget and Stabilized: there is none.
+// History is part of kit.Rules, as are Forget, Turned and Stabilized: there is none.
 func (r *replica) History(bft.Seq) bft.Digest { return bft.Digest{} }
 
 // Forget removes what is kept of places up to one.
 func (r *replica) Forget(upTo bft.Seq) {
 	maps.DeleteFunc(r.places, func(seq bft.Seq, _ *place) bool { return seq <= upTo })
+}
+
+// Turned begins an epoch: its orders are other ones.
+func (r *replica) Turned(env *protocol.Env[bft.Message]) {
+	clear(r.places)
+	clear(r.again)
+	r.changes, r.own, r.start = r.noChanges(), nil, nil
+	r.Put(env, viewKey, viewRecord{r.View, true})
 }
 
 // Stabilized does nothing: all that follows from a stable checkpoint is in the kit.

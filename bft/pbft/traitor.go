@@ -25,7 +25,7 @@ const (
 	lieEarly     strategy = "lie-early"
 	lieTentative strategy = "lie-tentative"
 	lieCommitted strategy = "lie-committed"
-	// LieCheckpoint signs checkpoints of states that never were.
+	// LieCheckpoint signs checkpoints of states, and of members, that never were.
 	lieCheckpoint strategy = "lie-checkpoint"
 	// LieReads gives wrong answers to optimised reads, and wrong parts of states.
 	lieReads strategy = "lie-reads"
@@ -93,14 +93,14 @@ func (t *traitor) Receive(env *protocol.Env[bft.Message], from protocol.ID, msg 
 		t.said = append(t.said, m)
 	case proposal:
 		if o := *m.Order.Body(); t.strategy == conspire {
-			t.toAll(env, prepare{t.st.votes.Sign(t.cfg.Scheme, t.cfg.Signer, voteBody(o))})
+			t.toAll(env, prepare{t.st.votes.Sign(t.cfg.Scheme, t.inner.Config.Signer, voteBody(o))})
 			t.toAll(env, commit{Order: o})
 		}
 	}
 }
 
 func (t *traitor) toAll(env *protocol.Env[bft.Message], msg bft.Message) {
-	for _, m := range t.cfg.Directory.Members {
+	for _, m := range t.inner.Dir.Members {
 		if m.ID != t.cfg.ID {
 			env.SendAhead(m.ID, msg)
 		}
@@ -119,7 +119,7 @@ func (t *traitor) Expire(env *protocol.Env[bft.Message], timer protocol.Timer) {
 	t.ticks++
 	if t.strategy == omit && t.ticks%20 == 0 {
 		c := changeBody{View: t.inner.View + 1}
-		t.toAll(env, viewChange{t.st.changes.Sign(t.cfg.Scheme, t.cfg.Signer, c)})
+		t.toAll(env, viewChange{t.st.changes.Sign(t.cfg.Scheme, t.inner.Config.Signer, c)})
 	}
 	if t.strategy == amnesia && t.ticks%30 == 0 {
 		t.forget(env)
@@ -147,7 +147,7 @@ func (t *traitor) forget(env *protocol.Env[bft.Message]) {
 func (t *traitor) forge(env *protocol.Env[bft.Message]) {
 	m := t.said[len(t.said)/2]
 	t.toAll(env, m)
-	for _, p := range t.cfg.Directory.Members {
+	for _, p := range t.inner.Dir.Members {
 		o := orderBody{View: t.inner.View, Seq: t.inner.Top + 1, Batch: bft.Digest{1}}
 		t.toAll(env, prepare{t.st.votes.Forge(p.Key, []byte("trust me"), voteBody(o))})
 		t.toAll(env, proposal{Order: t.st.orders.Forge(p.Key, []byte("trust me"), o)})
@@ -183,7 +183,7 @@ func (t *traitor) betray(env *protocol.Env[bft.Message]) {
 // keepsBack reports whether a message is a proposal of its own that nobody is to have.
 func (t *traitor) keepsBack(msg bft.Message) bool {
 	m, ok := msg.(proposal)
-	return ok && m.Order.By(t.cfg.Signer.Key()) && m.Order.Body().Seq%10 == 5
+	return ok && m.Order.By(t.inner.Config.Signer.Key()) && m.Order.Body().Seq%10 == 5
 }
 
 // equivocate tells half of the members of another batch, an empty one.
@@ -191,15 +191,15 @@ func (t *traitor) equivocate(env *protocol.Env[bft.Message], e protocol.Effect[b
 	switch m := e.Msg.(type) {
 	case proposal:
 		o := *m.Order.Body()
-		if !m.Order.By(t.cfg.Signer.Key()) {
+		if !m.Order.By(t.inner.Config.Signer.Key()) {
 			return
 		}
 		o.Batch = bft.Digest{}
-		e.Msg = proposal{Order: t.st.orders.Sign(t.cfg.Scheme, t.cfg.Signer, o)}
+		e.Msg = proposal{Order: t.st.orders.Sign(t.cfg.Scheme, t.inner.Config.Signer, o)}
 		env.Out = append(env.Out, e)
 		if t.strategy == conspire {
 			env.SendAhead(e.To, commit{Order: o})
-			for _, other := range t.cfg.Directory.Members { // so that the other conspirators hear of it
+			for _, other := range t.inner.Dir.Members { // so that the other conspirators hear of it
 				if other.ID != t.cfg.ID && other.ID%2 == 0 && other.ID != e.To {
 					env.SendAhead(other.ID, e.Msg)
 				}
@@ -224,7 +224,7 @@ func (t *traitor) lie(msg bft.Message) bft.Message {
 			for i := range b.Items {
 				b.Items[i].Result = wrong
 			}
-			return earlyReply{t.st.early.Sign(t.cfg.Scheme, t.cfg.Signer, b)}
+			return earlyReply{t.st.early.Sign(t.cfg.Scheme, t.inner.Config.Signer, b)}
 		}
 	case replies:
 		if t.strategy == lieTentative || t.strategy == lieCommitted {
@@ -247,17 +247,20 @@ func (t *traitor) lie(msg bft.Message) bft.Message {
 		}
 	case kit.Reached:
 		if t.strategy == lieCheckpoint {
-			c := kit.Checkpoint{Seq: m.Checkpoint.Body().Seq, State: bft.Digest{1}}
-			return kit.Reached{Checkpoint: t.st.Checkpoints.Sign(t.cfg.Scheme, t.cfg.Signer, c)}
+			c := *m.Checkpoint.Body()
+			if c.State = (bft.Digest{1}); c.Seq%16 == 0 {
+				c.Members = bft.Digest{1} // as if the epoch ended
+			}
+			return kit.Reached{Checkpoint: t.st.Checkpoints.Sign(t.cfg.Scheme, t.inner.Config.Signer, c)}
 		}
 	case viewChange:
 		if t.strategy == omit {
 			c := changeBody{View: m.Change.Body().View}
-			return viewChange{t.st.changes.Sign(t.cfg.Scheme, t.cfg.Signer, c)}
+			return viewChange{t.st.changes.Sign(t.cfg.Scheme, t.inner.Config.Signer, c)}
 		}
 	case newView:
-		if m.Start.By(t.cfg.Signer.Key()) {
-			return newView{t.st.starts.Sign(t.cfg.Scheme, t.cfg.Signer, t.begin(*m.Start.Body()))}
+		if m.Start.By(t.inner.Config.Signer.Key()) {
+			return newView{t.st.starts.Sign(t.cfg.Scheme, t.inner.Config.Signer, t.begin(*m.Start.Body()))}
 		}
 	}
 	return msg
@@ -265,7 +268,7 @@ func (t *traitor) lie(msg bft.Message) bft.Message {
 
 // begin returns what the view begins with that the traitor leads.
 func (t *traitor) begin(s startBody) startBody {
-	own := t.st.changes.Sign(t.cfg.Scheme, t.cfg.Signer, changeBody{View: s.View})
+	own := t.st.changes.Sign(t.cfg.Scheme, t.inner.Config.Signer, changeBody{View: s.View})
 	var orders []orderBody
 	switch t.strategy {
 	case unlawful:
@@ -281,7 +284,7 @@ func (t *traitor) begin(s startBody) startBody {
 		s.Changes = slices.Clone(s.Changes)
 		var changes []*changeBody
 		for i := range s.Changes {
-			if s.Changes[i].By(t.cfg.Signer.Key()) {
+			if s.Changes[i].By(t.inner.Config.Signer.Key()) {
 				s.Changes[i] = own
 			}
 			changes = append(changes, s.Changes[i].Body())
@@ -292,7 +295,7 @@ func (t *traitor) begin(s startBody) startBody {
 	}
 	s.Orders = nil
 	for _, o := range orders {
-		s.Orders = append(s.Orders, t.st.orders.Sign(t.cfg.Scheme, t.cfg.Signer, o))
+		s.Orders = append(s.Orders, t.st.orders.Sign(t.cfg.Scheme, t.inner.Config.Signer, o))
 	}
 	return s
 }

@@ -37,6 +37,11 @@ type ClientOptions struct {
 type Client struct {
 	*client.Client
 	cfg     *ClientConfig
+	dial    func(ctx context.Context, address string) (net.Conn, error)
+	log     *slog.Logger
+	members atomic.Pointer[bft.Directory] // of the epoch that it knows
+	askNow  chan struct{}                 // has one if it is to be asked at once how epochs have ended
+	askings atomic.Int64                  // how many times that was done
 	host    *host.Host
 	node    *host.Node[bft.Message]
 	status  *host.Node[statusMessage]
@@ -62,10 +67,17 @@ func Dial(cfg *ClientConfig, o ClientOptions) (*Client, error) {
 	go func() {
 		defer close(c.ended)
 		defer stop()
+		learned := make(chan struct{})
+		go func() {
+			defer close(learned)
+			c.learn(running)
+		}()
 		if err := c.host.Run(running); err != nil {
 			c.err = fmt.Errorf("client: %w", err)
 		}
 		c.Client.Close(c.err)
+		stop()
+		<-learned
 	}()
 	return c, nil
 }
@@ -82,12 +94,17 @@ func newClient(cfg *ClientConfig, o ClientOptions) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	network, err := g.network(cfg.key)
+	network, err := g.network(g.directory, cfg.key)
 	if err != nil {
 		return nil, err
 	}
 	network.Dial = o.Dial
-	c := &Client{cfg: cfg, number: rand.Uint64()}
+	c := &Client{cfg: cfg, dial: o.Dial, log: o.Logger, number: rand.Uint64()}
+	c.askNow = make(chan struct{}, 1)
+	c.members.Store(g.directory)
+	if c.log == nil {
+		c.log = slog.New(slog.DiscardHandler)
+	}
 	if c.host, err = host.New(host.Config{Network: network, Logger: o.Logger}); err != nil {
 		return nil, err
 	}
@@ -103,7 +120,7 @@ func newClient(cfg *ClientConfig, o ClientOptions) (*Client, error) {
 		return nil, err
 	}
 	c.node, err = host.Add(c.host, host.Spec[bft.Message]{
-		Group: nodeGroup, ID: cfg.ID, Node: node, Codec: g.proto.Codec(g.scheme()), App: c.Client.Receive,
+		Group: nodeGroup, ID: cfg.ID, Node: node, Codec: g.proto.Codec(g.scheme()), App: c.onMessage,
 	})
 	if err != nil {
 		return nil, err
@@ -142,19 +159,22 @@ func (c *Client) guard(ctx context.Context) (context.Context, context.CancelFunc
 const refusalPause = 20 * time.Millisecond
 
 // watchRefusals gives a call up if nobody talks with this client, until somebody does: it would
-// wait for what is configured wrongly.
+// wait for what is configured wrongly. But the members may have other keys now, so they are asked
+// for these before.
 func (c *Client) watchRefusals(ctx context.Context, stop context.CancelCauseFunc) {
 	look := time.NewTicker(refusalPause)
 	defer look.Stop()
+	var r refusal
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-look.C:
 		}
-		if peers := c.peers(); transport.Reached(peers) {
+		if transport.Reached(c.peers()) {
 			return
-		} else if err := transport.Refused(peers); err != nil {
+		}
+		if err := c.refused(&r); err != nil {
 			stop(err)
 		}
 	}
@@ -179,7 +199,7 @@ func (c *Client) Explain(err error) error {
 		return err
 	}
 	peers := c.peers()
-	said := transport.Standing(peers, c.cfg.group.directory.Quorum())
+	said := transport.Standing(peers, c.members.Load().Quorum())
 	if said == "" || strings.Contains(err.Error(), said) {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/foresay/foresay/bft"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/quorum"
+	"github.com/foresay/foresay/transport"
 )
 
 // statusRepeat is how long an answer about a replica's status is waited for before it is asked for
@@ -41,6 +42,7 @@ func (c *Client) Status(ctx context.Context) ([]Status, error) {
 	got := map[protocol.ID]Status{}
 	again := time.NewTicker(statusRepeat)
 	defer again.Stop()
+	var r refusal
 	look := time.NewTicker(statusRepeat / 10)
 	defer look.Stop()
 	if err := c.askRest(ctx, c.number+ref, got); err != nil {
@@ -59,7 +61,7 @@ func (c *Client) Status(ctx context.Context) ([]Status, error) {
 				return nil, err
 			}
 		case <-look.C:
-			if c.settled(got) {
+			if c.settled(got, &r) && !c.outdated(ctx, got) {
 				return c.summary(got), nil
 			}
 		case <-ctx.Done():
@@ -71,7 +73,7 @@ func (c *Client) Status(ctx context.Context) ([]Status, error) {
 // askRest asks those that have not answered.
 func (c *Client) askRest(ctx context.Context, number uint64, got map[protocol.ID]Status) error {
 	var to []protocol.ID
-	for _, m := range c.cfg.group.Members {
+	for _, m := range c.members.Load().Members {
 		if _, ok := got[m.ID]; !ok {
 			to = append(to, m.ID)
 		}
@@ -86,7 +88,10 @@ func (c *Client) askRest(ctx context.Context, number uint64, got map[protocol.ID
 }
 
 // settled reports whether no more answers are to be expected soon.
-func (c *Client) settled(got map[protocol.ID]Status) bool {
+func (c *Client) settled(got map[protocol.ID]Status, r *refusal) bool {
+	if transport.Refused(c.peers()) != nil && c.refused(r) == nil {
+		return false
+	}
 	for _, p := range c.peers() {
 		if _, ok := got[p.ID]; !ok && p.Err == nil {
 			return false
@@ -103,7 +108,8 @@ func (c *Client) summary(got map[protocol.ID]Status) []Status {
 	}
 	var out []Status
 	var committed []bft.Seq
-	for _, m := range c.cfg.group.Members {
+	members := c.members.Load()
+	for _, m := range members.Members {
 		s, ok := got[m.ID]
 		if !ok {
 			s = Status{Role: Unreachable, Error: cmp.Or(failed[m.ID], "no answer in time")}
@@ -115,7 +121,7 @@ func (c *Client) summary(got map[protocol.ID]Status) []Status {
 		out = append(out, s)
 		committed = append(committed, s.Committed)
 	}
-	sure := quorum.KthLargest(committed, c.cfg.group.directory.Witness())
+	sure := quorum.KthLargest(committed, members.Witness())
 	for i := range out {
 		if s := &out[i]; s.Role != Unreachable && s.Committed < sure {
 			s.Behind = sure - s.Committed
@@ -149,7 +155,11 @@ func (c *Catchup) Missing(statuses []Status) string {
 	if !c.begun && answered >= enough {
 		c.begun, c.goal = true, quorum.KthLargest(committed, quorum.Witness(len(statuses)))
 	}
-	inView := map[bft.View]int{}
+	type view struct {
+		epoch bft.Epoch
+		view  bft.View
+	}
+	inView := map[view]int{}
 	most := 0
 	for _, s := range statuses {
 		switch {
@@ -157,9 +167,10 @@ func (c *Catchup) Missing(statuses []Status) string {
 			return fmt.Sprintf("replica %d: %s", s.Replica, s.Error)
 		case s.Committed < c.goal:
 			return fmt.Sprintf("replica %d has committed %d batches of %d", s.Replica, s.Committed, c.goal)
-		case s.Role != ViewChange:
-			inView[s.View]++
-			most = max(most, inView[s.View])
+		case s.Role != ViewChange && s.Role != Outside:
+			v := view{s.Epoch, s.View}
+			inView[v]++
+			most = max(most, inView[v])
 		}
 	}
 	if most < enough {

@@ -116,26 +116,27 @@ func OpenCluster(o ClusterOptions) (c *Cluster, err error) {
 		if p.cfg, err = ReadConfig(filepath.Join(o.Dir, ConfigFile(p.id))); err != nil {
 			return c, err
 		}
-		l := listeners[0]
+		first := listeners[0]
 		listeners = listeners[1:]
-		if err := c.start(p, func() (net.Listener, error) { return l, nil }); err != nil {
+		if err := c.start(p, func() (l net.Listener, err error) {
+			if l, first = first, nil; l == nil {
+				l, err = c.listen(p)
+			}
+			return l, err
+		}); err != nil {
 			return c, err
 		}
 	}
 	return c, nil
 }
 
-// start runs a replica at the listener that listen returns, which it owns from then on.
+// start runs a replica at the listeners that listen returns, which it owns from then on.
 func (c *Cluster) start(p *devReplica, listen func() (net.Listener, error)) error {
 	return c.nodes.Start(p.name(), func() (func(context.Context) error, error) {
-		l, err := listen()
-		if err != nil {
-			return nil, err
-		}
 		c.mu.Lock()
 		traitor := p.traitor
 		c.mu.Unlock()
-		r, err := OpenReplica(p.cfg, ReplicaOptions{Logger: c.o.Logger.With("replica", p.id), Listener: l,
+		r, err := OpenReplica(p.cfg, ReplicaOptions{Logger: c.o.Logger.With("replica", p.id), Listen: listen,
 			Dial: c.net.DialContext(p.site), Traitor: traitor})
 		if err != nil {
 			return nil, err
@@ -193,17 +194,20 @@ func (c *Cluster) Start(id protocol.ID) error {
 	if err != nil {
 		return err
 	}
-	return c.start(p, func() (net.Listener, error) {
-		l, err := c.net.Listen(p.site)
-		if err != nil {
-			return nil, err
-		}
-		if got, want := l.Addr().String(), c.group.Members[id-1].Address; got != want {
-			l.Close()
-			return nil, fmt.Errorf("replica %d listened at %s, which another program has taken", id, want)
-		}
-		return l, nil
-	})
+	return c.start(p, func() (net.Listener, error) { return c.listen(p) })
+}
+
+// listen listens again where a replica has listened before.
+func (c *Cluster) listen(p *devReplica) (net.Listener, error) {
+	l, err := c.net.Listen(p.site)
+	if err != nil {
+		return nil, err
+	}
+	if got, want := l.Addr().String(), c.group.Members[p.id-1].Address; got != want {
+		l.Close()
+		return nil, fmt.Errorf("replica %d listened at %s, which another program has taken", p.id, want)
+	}
+	return l, nil
 }
 
 // Betray starts a replica again with its disk, as a traitor with a strategy, or an honest one if

@@ -14,8 +14,11 @@ import (
 
 // A Config is the file of one replica. Names of files in it are relative to its own directory.
 type Config struct {
-	Group   string         `json:"group"` // the group's file
-	ID      protocol.ID    `json:"id"`
+	Group string      `json:"group"` // the group's file
+	ID    protocol.ID `json:"id"`
+	// Join says that the replica has a key that is not in the group's file: a change of the members
+	// makes it one.
+	Join    bool           `json:"join,omitempty"`
 	Key     string         `json:"key"` // the file of the private key
 	Data    string         `json:"data"`
 	Listen  string         `json:"listen,omitempty"`
@@ -43,17 +46,25 @@ func (c *Config) check(file string) (err error) {
 		return err
 	}
 	i := slices.IndexFunc(c.group.Members, func(m Member) bool { return m.ID == c.ID })
-	if i < 0 {
-		return configfile.Fieldf("id", "replica %d, which this file is for, is not among the members in %s", c.ID, c.Group)
-	}
-	want := c.group.directory.Members[i].Key
-	if err := c.group.hasKey(c.Key, c.key, fmt.Sprintf("replica %d", c.ID), want); err != nil {
+	switch known, err := c.hasBegun(); {
+	case err != nil:
 		return err
+	case c.Join && !IsReplica(c.ID):
+		return configfile.Fieldf("id", "%d is no replica's; want 1 to %d", c.ID, firstClient-1)
+	case c.Join || known:
+	case i < 0:
+		return configfile.Fieldf("id", "replica %d, which this file is for, is not among the members in %s, and \"join\" is "+
+			"not true", c.ID, c.Group)
+	default:
+		want := c.group.directory.Members[i].Key
+		if err := c.group.hasKey(c.Key, c.key, fmt.Sprintf("replica %d", c.ID), want); err != nil {
+			return err
+		}
 	}
 	if c.Data == "" {
 		return configfile.Fieldf("data", "it is missing: the directory that keeps the replica's log")
 	}
-	if c.Listen == "" {
+	if c.Listen == "" && i >= 0 {
 		c.Listen = c.group.Members[i].Address
 	}
 	if err := configfile.CheckAddress("listen", c.Listen, true); err != nil {

@@ -15,8 +15,9 @@ import (
 	"github.com/foresay/foresay/transport"
 )
 
-// A Group is the file that all replicas and clients of a group have: who belongs to it, and the key
-// of each. Whoever can change it decides whom its reader believes.
+// A Group is the file that all replicas and clients of a group have: who belongs to it from the
+// beginning, and the key of each. Later members are in the replicated state, and proven by the keys
+// of those before them. Whoever can change the file decides whom its reader believes.
 type Group struct {
 	Cluster  string `json:"cluster"`
 	Protocol string `json:"protocol"`
@@ -29,13 +30,14 @@ type Group struct {
 	file      string // that it was read from
 	proto     bft.Protocol
 	roundTrip time.Duration
-	directory *bft.Directory
+	directory *bft.Directory // of epoch 0
 }
 
 // A Party is a client with its public key, in hexadecimal digits.
 type Party struct {
-	ID  protocol.ID `json:"id"`
-	Key string      `json:"key"`
+	ID    protocol.ID `json:"id"`
+	Key   string      `json:"key"`
+	Admin bool        `json:"admin,omitempty"` // it may change the members
 }
 
 // A Member is a replica with its public key, and where others reach it.
@@ -122,7 +124,7 @@ func (g *Group) checkParties() error {
 		if err != nil {
 			return err
 		}
-		g.directory.Members = append(g.directory.Members, bft.Party{ID: m.ID, Key: key})
+		g.directory.Members = append(g.directory.Members, bft.Party{ID: m.ID, Key: key, Address: m.Address})
 	}
 	for i, c := range g.Clients {
 		at := fmt.Sprintf("clients[%d]", i)
@@ -135,6 +137,9 @@ func (g *Group) checkParties() error {
 			return err
 		}
 		g.directory.Clients[c.ID] = key
+		if c.Admin {
+			g.directory.Administrators = append(g.directory.Administrators, c.ID)
+		}
 	}
 	return g.directory.Validate()
 }
@@ -154,6 +159,9 @@ func (g *Group) fingerprint() string {
 	for _, m := range g.directory.Members {
 		fmt.Fprintf(h, " %d %x", m.ID, m.Key)
 	}
+	for _, id := range g.directory.Administrators {
+		fmt.Fprintf(h, " administrator %d %x", id, g.directory.Clients[id])
+	}
 	return hex.EncodeToString(h.Sum(nil)[:6])
 }
 
@@ -172,16 +180,22 @@ const (
 	sendQueueBytes  = 4 * maxMessageBytes
 )
 
-// network returns what the file says of the network of a host with a key.
-func (g *Group) network(key ed25519.PrivateKey) (transport.Config, error) {
-	c := transport.Config{Cluster: g.name(), FirstClient: firstClient, Keys: map[protocol.ID]ed25519.PublicKey{},
+// pins are the keys of an epoch, by which hosts go.
+func pins(d *bft.Directory) map[protocol.ID]ed25519.PublicKey {
+	keys := map[protocol.ID]ed25519.PublicKey{}
+	for _, m := range d.Members {
+		keys[m.ID] = ed25519.PublicKey(m.Key[:])
+	}
+	for id, k := range d.Clients {
+		keys[id] = ed25519.PublicKey(k[:])
+	}
+	return keys
+}
+
+// network returns the network of a host with a key, in an epoch.
+func (g *Group) network(d *bft.Directory, key ed25519.PrivateKey) (transport.Config, error) {
+	c := transport.Config{Cluster: g.name(), FirstClient: firstClient, Keys: pins(d),
 		MaxMessageBytes: maxMessageBytes, QueueBytes: sendQueueBytes}
-	for _, m := range g.directory.Members {
-		c.Keys[m.ID] = ed25519.PublicKey(m.Key[:])
-	}
-	for id, k := range g.directory.Clients {
-		c.Keys[id] = ed25519.PublicKey(k[:])
-	}
 	var err error
 	c.TLS, err = transport.Pinned(key)
 	return c, err

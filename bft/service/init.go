@@ -94,7 +94,7 @@ func Init(o InitOptions) (*Group, error) {
 		if err != nil {
 			return fail(err)
 		}
-		g.Clients = append(g.Clients, Party{id, publicText(key)})
+		g.Clients = append(g.Clients, Party{ID: id, Key: publicText(key), Admin: i == 0})
 		c := &ClientConfig{Group: filepath.Join("..", GroupFile), ID: id, Key: keyFile}
 		if err := configfile.Write(filepath.Join(o.Dir, ClientFile(i)), c); err != nil {
 			return fail(err)
@@ -109,6 +109,54 @@ func Init(o InitOptions) (*Group, error) {
 	}
 	return g, nil
 }
+
+// InitJoin makes the files and the key of a replica that is to be added to the group of a directory
+// that Init has made, or to take the place of one whose directory is gone. Without an address it is
+// that of the one whose place it takes, or a free one.
+func InitJoin(dir string, id protocol.ID, address string) (*Config, error) {
+	fail := func(err error) (*Config, error) { return nil, fmt.Errorf("init %s: %w", dir, err) }
+	g, err := ReadGroup(filepath.Join(dir, GroupFile))
+	if err != nil {
+		return fail(err)
+	}
+	if !IsReplica(id) {
+		return fail(fmt.Errorf("%d is no replica's ID; want 1 to %d", id, firstClient-1))
+	}
+	for _, m := range g.Members {
+		if m.ID == id && address == "" {
+			address = m.Address
+		}
+	}
+	if address == "" {
+		if address, err = configfile.FreeBeside(g.Members[0].Address); err != nil {
+			return fail(err)
+		}
+	}
+	file := filepath.Join(dir, ConfigFile(id))
+	if _, err := newParty(dir, ConfigFile(id)); err != nil {
+		if errors.Is(err, fs.ErrExist) {
+			err = fmt.Errorf("replica %d has a key there already: move its directory away: %w", id, err)
+		}
+		return fail(err)
+	}
+	c := &Config{Group: filepath.Join("..", GroupFile), ID: id, Join: true, Key: keyFile, Data: "data", Listen: address}
+	if err := configfile.Write(file, c); err != nil {
+		return fail(err)
+	}
+	if c, err = ReadConfig(file); err != nil {
+		return fail(err)
+	}
+	return c, nil
+}
+
+// IsReplica reports whether an ID can be a replica's.
+func IsReplica(id protocol.ID) bool { return id > 0 && id < firstClient }
+
+// Replaces reports whether the replica is to take the place of one of the group's file.
+func (c *Config) Replaces() bool { return c.group.directory.Member(c.ID) }
+
+// PublicKey returns the replica's public key, in digits.
+func (c *Config) PublicKey() string { return publicText(c.key) }
 
 // newParty makes the directory that a file is in, and a key in it.
 func newParty(dir, file string) (ed25519.PrivateKey, error) {
@@ -137,6 +185,8 @@ const exampleReplica = `// A replica's file, for 'foresay bft serve --config FIL
   "group": "../group.json",
   // Who this replica is, among the members that stand there.
   "id": 1,
+  // Whether its key is not in the group's file, as it is to be added, or to replace one.
+  "join": false,
   // Its private key, of Ed25519. Whoever has it is this replica: keep it here, and nowhere else.
   "key": "key.pem",
   // The directory of its log. What it promised is there: never copy it, never start it twice.
@@ -167,9 +217,11 @@ const exampleGroup = `// A group's file. All replicas and clients have the same;
     {"id": 3, "address": "10.0.0.3:7400", "key": "e7ce481cc1988294bf4fae9b16deecfc32d88f72ca80f2d3d8c0f5dac3d33372"},
     {"id": 4, "address": "10.0.0.4:7400", "key": "2152f8d19b791d24453242e15f2eab6cb7cffa7b6a5ed30097960e069881db12"}
   ],
-  // Who may make calls. To let somebody in, write the key here everywhere and restart the replicas one by one.
+  // Who may make calls. An administrator may change the members, which is not written here: the group
+  // proves who its later members are. To let somebody in, write the key here everywhere
+  // and restart the replicas one by one.
   "clients": [
-    {"id": 70000, "key": "8b18a4c0bd0bbb5a7b2e8a4cc8a8a2ed2be46d4d98c1f7ec3ea3b2fdc0a9cfaa"}
+    {"id": 70000, "key": "8b18a4c0bd0bbb5a7b2e8a4cc8a8a2ed2be46d4d98c1f7ec3ea3b2fdc0a9cfaa", "admin": true}
   ]
 }
 `

@@ -26,6 +26,8 @@ func (r *Replica) metricsHandler() http.Handler {
 		switch {
 		case err != nil:
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		case s.Role == Outside:
+			http.Error(w, fmt.Sprintf("it is no member in epoch %d", s.Epoch), http.StatusServiceUnavailable)
 		case s.Role == ViewChange:
 			http.Error(w, fmt.Sprintf("it waits for view %d to begin", s.View), http.StatusServiceUnavailable)
 		default:
@@ -40,9 +42,10 @@ func (r *Replica) figures(page *metrics.Page, s Status) {
 	gauge := func(name, help string, value float64) { page.Gauge("foresay_bft_"+name, help, value) }
 	page.Gauge("foresay_bft_info", "What the replica is: 1.", 1, "protocol", s.Protocol, "service", s.Service,
 		"cluster", r.cfg.group.Cluster, "replica", fmt.Sprint(s.Replica))
-	gauge("ready", "Whether the replica takes part in a view.", metrics.Flag(s.Role != ViewChange))
+	gauge("ready", "Whether the replica takes part in a view.", metrics.Flag(s.Role != ViewChange && s.Role != Outside))
 	gauge("leader", "Whether this replica is the primary.", metrics.Flag(s.Role == Primary))
-	gauge("view", "The view.", float64(s.View))
+	gauge("epoch", "The epoch of members and keys.", float64(s.Epoch))
+	gauge("view", "The view, of the epoch.", float64(s.View))
 	gauge("stable_checkpoint", "The place of the newest stable checkpoint.", float64(s.Stable))
 	gauge("committed_place", "All batches up to it are committed here.", float64(s.Committed))
 	gauge("executed_place", "All batches up to it are executed here, the last ones tentatively.", float64(s.Executed))
@@ -51,7 +54,7 @@ func (r *Replica) figures(page *metrics.Page, s Status) {
 		uint64(s.RefusedParts))
 	page.Counter("foresay_bft_repairs_total", "How often the disk had something else than it should, which was mended.",
 		uint64(s.Repairs))
-	h := r.host.Stats()
+	h := r.life.Load().host.Stats()
 	for _, n := range h.Nodes {
 		if n.Addr.Group == nodeGroup {
 			metrics.Node(page, "foresay_bft_", n)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -79,17 +80,27 @@ func (w *world) clientConfig(place int) *ClientConfig {
 	return cfg
 }
 
+// listen listens at a site, where always the same port is free.
+func (w *world) listen(site wan.Site) func() (net.Listener, error) {
+	return func() (net.Listener, error) { return w.net.Listen(site) }
+}
+
+// moveAway has a directory not be there any more.
+func (w *world) moveAway(dir string) {
+	w.Helper()
+	if err := os.Rename(dir, dir+".lost"); err != nil {
+		w.Fatal(err)
+	}
+}
+
 // open opens a replica with its log at its site.
 func (w *world) open(cfg *Config, traitor string) (*ran, error) {
 	w.Helper()
 	site := worldSites[cfg.ID-1]
-	l, err := w.net.Listen(site)
-	if err != nil {
-		w.Fatal(err)
-	}
 	r := &ran{done: make(chan error, 1), log: new(bytes.Buffer)}
-	r.Replica, err = OpenReplica(cfg, ReplicaOptions{Listener: l, Dial: w.net.DialContext(site), Traitor: traitor,
-		Logger: slog.New(slog.NewTextHandler(r.log, nil))})
+	var err error
+	r.Replica, err = OpenReplica(cfg, ReplicaOptions{Listen: w.listen(site), Dial: w.net.DialContext(site),
+		Traitor: traitor, Logger: slog.New(slog.NewTextHandler(r.log, nil))})
 	return r, err
 }
 

@@ -16,7 +16,8 @@ type Status struct {
 	Replica protocol.ID `json:"replica"`
 	Address string      `json:"address"` // where it was asked
 	Role    string      `json:"role"`
-	View    bft.View    `json:"view"`
+	Epoch   bft.Epoch   `json:"epoch"`   // of the members and their keys
+	View    bft.View    `json:"view"`    // of the epoch
 	Primary protocol.ID `json:"primary"` // of the view
 	// Stable is the place of the newest stable checkpoint, which is the low water mark. Nothing above
 	// High is proposed.
@@ -60,46 +61,50 @@ const (
 	Primary     = "primary"
 	Backup      = "backup"
 	ViewChange  = "view change" // it has given the view before up, and waits for this one
+	Outside     = "outside"     // it is no member, or has not the member's key
 	Unreachable = "unreachable" // it did not answer
 )
 
 // Status tells how the replica is.
 func (r *Replica) Status(ctx context.Context) (Status, error) {
 	got := make(chan bft.Standing, 1)
-	ref, err := r.asking.Add(func(s bft.Standing) { got <- s })
+	l := r.life.Load()
+	ref, err := l.asking.Add(func(s bft.Standing) { got <- s })
 	if err != nil {
 		return Status{}, err
 	}
-	if err := r.node.Deliver(ctx, standingWanted{ref}); err != nil {
-		r.asking.Forget(ref)
+	if err := l.node.Deliver(ctx, standingWanted{ref}); err != nil {
+		l.asking.Forget(ref)
 		return Status{}, err
 	}
 	select {
 	case s := <-got:
 		return r.describe(s), nil
 	case <-ctx.Done():
-		r.asking.Forget(ref)
+		l.asking.Forget(ref)
 		return Status{}, context.Cause(ctx)
 	}
 }
 
 func (r *Replica) describe(s bft.Standing) Status {
-	g := r.cfg.group
-	primary := g.directory.Primary(s.View).ID
+	g, l := r.cfg.group, r.life.Load()
+	primary := l.members.Primary(s.View).ID
 	out := Status{
-		Replica: r.cfg.ID, Role: Backup, View: s.View, Primary: primary,
+		Replica: r.cfg.ID, Role: Backup, Epoch: l.members.Epoch, View: bft.View(s.View.Turn()), Primary: primary,
 		Stable: s.Stable, High: s.High, Committed: s.Committed, Executed: s.Executed, Proposed: s.Top,
 		Transfers: s.Transfers, RefusedParts: s.Refused, Repairs: s.Repairs, Unreached: []Unreached{},
-		Protocol: g.proto.Name, Service: g.Service, Disk: r.node.Disk(),
+		Protocol: g.proto.Name, Service: g.Service, Disk: l.node.Disk(),
 		UptimeSeconds: int64(time.Since(r.started) / time.Second),
 	}
 	switch {
+	case !s.Member:
+		out.Role = Outside
 	case !s.Active:
 		out.Role = ViewChange
 	case primary == r.cfg.ID:
 		out.Role = Primary
 	}
-	h := r.host.Stats()
+	h := l.host.Stats()
 	out.RefusedHandshakes, out.RefusedStreams = h.Network.RefusedHandshakes, h.Network.RefusedStreams
 	for _, n := range h.Nodes {
 		out.Malformed += n.Malformed
@@ -119,10 +124,11 @@ func (r *Replica) onStatus(msg statusMessage) {
 	if !ok {
 		return
 	}
-	ref, err := r.asking.Add(func(s bft.Standing) {
+	l := r.life.Load()
+	ref, err := l.asking.Add(func(s bft.Standing) {
 		body, err := json.Marshal(r.describe(s))
 		if err == nil {
-			err = r.status.TryDeliver(answered{m.from, answer{m.number, body}})
+			err = l.status.TryDeliver(answered{m.from, answer{m.number, body}})
 		}
 		if err != nil {
 			r.log.Warn("replica: a question about its status was not answered", "from", m.from, "err", plainerr.Text(err))
@@ -131,7 +137,7 @@ func (r *Replica) onStatus(msg statusMessage) {
 	if err != nil {
 		return // there are too many questions; the client asks again
 	}
-	if err := r.node.TryDeliver(standingWanted{ref}); err != nil {
-		r.asking.Forget(ref)
+	if err := l.node.TryDeliver(standingWanted{ref}); err != nil {
+		l.asking.Forget(ref)
 	}
 }

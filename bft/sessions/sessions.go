@@ -25,7 +25,18 @@ const (
 	sessionPrefix = "h" // and a session: what it has acknowledged
 	entryPrefix   = "e" // and a session and a number: what became of it
 	timeKey       = "t"
+	membersKey    = "m"
 )
+
+// A Change of the members is executed like a command, but by who has the group's directory. Other
+// clients than its administrators get a refusal.
+type Change func(space keyspace.Space, by protocol.ID, command []byte) (value []byte)
+
+// Members returns what was kept by SetMembers, if anything was.
+func Members(r keyspace.Reader) ([]byte, bool) { return r.Get([]byte(membersKey)) }
+
+// SetMembers keeps who the members are from the next place on.
+func SetMembers(s keyspace.Space, b []byte) { s.Put([]byte(membersKey), b) }
 
 // An Entry is what became of an operation, and where in the order that was.
 type Entry struct {
@@ -143,7 +154,9 @@ func Fits(r keyspace.Reader, m *bft.Request) bool {
 
 // Execute executes the operations of a request that were not executed before, and returns what
 // became of all of them.
-func Execute(space keyspace.Space, service bft.Service, now time.Duration, at bft.Seq, m *bft.Request) []Entry {
+func Execute(
+	space keyspace.Space, service bft.Service, change Change, now time.Duration, at bft.Seq, m *bft.Request,
+) []Entry {
 	if !m.Lawful() || !Fits(space, m) || !open(space, m.Client, m.Session) {
 		return goneAll(m)
 	}
@@ -155,7 +168,11 @@ func Execute(space keyspace.Space, service bft.Service, now time.Duration, at bf
 		if fresh {
 			e = Entry{Number: n, Seq: at}
 			if e.Result.Outcome = judge(space, m, &m.Operations[i]); e.Result.Outcome == bft.Executed {
-				e.Result.Value = service.Apply(Service(space), now, m.Operations[i].Command)
+				if o := &m.Operations[i]; o.Members {
+					e.Result.Value = change(space, m.Client, o.Command)
+				} else {
+					e.Result.Value = service.Apply(Service(space), now, o.Command)
+				}
 			}
 			space.Put(entryKey(m.Client, m.Session, n), entryLayout.Encode(e))
 		}

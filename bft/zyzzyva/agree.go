@@ -124,7 +124,7 @@ func (r *replica) execute(env *protocol.Env[bft.Message]) bool {
 	r.Executed++
 	if !p.kept {
 		batch, _ := r.Requests.Batch(p.batch)
-		r.Accept(p.batch, seq, env.Append(keptRecord{seq, batch, r.Requests.Of(p.batch, true)}))
+		r.Accept(p.batch, seq, env.Append(keptRecord{r.Dir.Epoch, seq, batch, r.Requests.Of(p.batch, true)}))
 		p.kept = true
 	}
 	for _, x := range r.Performed(seq).Results {
@@ -135,7 +135,7 @@ func (r *replica) execute(env *protocol.Env[bft.Message]) bool {
 		}
 		r.tell(env, x.Request.Client, x.Request.Session, seq, x.Entries, full)
 	}
-	if seq >= r.base && r.Active && (seq%bft.Seq(r.Config.CheckpointEvery) == 0 || len(r.stamps[seq]) > 0) {
+	if seq >= r.base && r.Active && (r.Marked(seq) || len(r.stamps[seq]) > 0) {
 		r.sayStamp(env, seq)
 	}
 	return true
@@ -156,7 +156,7 @@ func (r *replica) tellFound(env *protocol.Env[bft.Message], id protocol.ID, s bf
 func (r *replica) tell(env *protocol.Env[bft.Message], id protocol.ID, s bft.SessionID, at bft.Seq,
 	entries []sessions.Entry, full bool,
 ) {
-	m := replies{Session: s}
+	m := replies{Epoch: r.Dir.Epoch, Session: s}
 	for _, e := range entries {
 		item := replyItem{Number: e.Number, Seq: e.Seq, Word: speculated, Digest: e.Result.Digest()}
 		switch {

@@ -25,11 +25,12 @@ func contradict(a, b *orderBody) bool {
 }
 
 // lawfulProof reports whether a quorum has stamped a history.
-func lawfulProof(d *bft.Directory, c *bft.Certificate[stampBody]) bool {
+func lawfulProof(d *kit.Epoch, c *bft.Certificate[stampBody]) bool {
 	return c.Count(d.IsMember) >= d.Quorum()
 }
 
-// certifiedNothing reports whether there is no certificate, which is so in the first view only.
+// certifiedNothing reports whether there is no certificate, which is so in the first view of an
+// epoch only.
 func certifiedNothing(c *bft.Certificate[stampBody]) bool { return c.Body() == stampBody{} }
 
 // last returns the end of the log.
@@ -46,11 +47,12 @@ func (c *changeBody) histories() []bft.Digest {
 
 // lawfulChange reports whether what a change says is proven. Who signed it is another question, and
 // what its log has above the proof is its word alone.
-func lawfulChange(d *bft.Directory, c *changeBody, window bft.Seq) bool {
-	if !kit.LawfulStable(d, &c.Stable) || bft.Seq(len(c.Batches)) > window || c.LogView >= c.View {
+func lawfulChange(d *kit.Epoch, c *changeBody, window bft.Seq) bool {
+	if !kit.LawfulStable(d, &c.Stable) || bft.Seq(len(c.Batches)) > window || c.LogView >= c.View ||
+		c.View.Epoch() != d.Epoch || c.LogView < d.Epoch.First() {
 		return false
 	}
-	if certifiedNothing(&c.Proof) && c.LogView == 0 {
+	if certifiedNothing(&c.Proof) && c.LogView == d.Epoch.First() {
 		return true
 	}
 	p, h := c.Proof.Body(), c.Stable.Body().Seq
@@ -152,9 +154,9 @@ func (c *changeBody) between(low, upTo bft.Seq, history bft.Digest) []bft.Digest
 
 // lawfulStart returns what a view begins with, if it begins as it must: its primary says so, and a
 // quorum has given up what was before.
-func lawfulStart(d *bft.Directory, s *bft.Signed[startBody], window bft.Seq) (beginning, bool) {
+func lawfulStart(d *kit.Epoch, s *bft.Signed[startBody], window bft.Seq) (beginning, bool) {
 	b := s.Body()
-	if b.View == 0 || !s.By(d.Primary(b.View).Key) || len(b.Changes) != d.Quorum() {
+	if b.View <= d.Epoch.First() || !s.By(d.Primary(b.View).Key) || len(b.Changes) != d.Quorum() {
 		return beginning{}, false
 	}
 	signers := map[bft.Key]bool{}

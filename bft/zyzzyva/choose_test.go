@@ -197,7 +197,7 @@ func TestPublishedAttack(t *testing.T) {
 		sign(1, changeBody{View: 1}), sign(3, changeBody{View: 1, Batches: []bft.Digest{a}}), sign(4, changeBody{View: 1}),
 	}}
 	signed := w.st.starts.Sign(w.scheme, w.sign(2), first)
-	if got, ok := lawfulStart(&w.dir, &signed, 128); !ok || got.stamp != nothing.Body() {
+	if got, ok := lawfulStart(kit.Genesis(&w.dir), &signed, 128); !ok || got.stamp != nothing.Body() {
 		t.Fatalf("view 1 begins with %+v, lawful: %v", got, ok)
 	}
 
@@ -229,7 +229,7 @@ func TestUnlawfulChanges(t *testing.T) {
 		"a log of the view that is to begin":   {View: 2, LogView: 2, Proof: w.certificate(1, stampBody{View: 2})},
 		"more places than there are under way": {View: 2, Batches: make([]bft.Digest, 129)},
 	} {
-		if lawfulChange(&w.dir, &c, 128) {
+		if lawfulChange(kit.Genesis(&w.dir), &c, 128) {
 			t.Errorf("%s is lawful", name)
 		}
 	}

@@ -39,9 +39,11 @@ func newClient(cfg bft.ClientConfig) (*client, error) {
 
 // Receive is part of protocol.Node.
 func (c *client) Receive(env *protocol.Env[bft.Message], from protocol.ID, msg bft.Message) {
-	if call, ok := msg.(bft.Call); ok && from == protocol.App {
-		c.OnCall(env, call)
-		return
+	if from == protocol.App {
+		c.OnApp(env, msg)
+	}
+	if m, ok := msg.(kit.Links); ok {
+		c.OnLinks(env, m)
 	}
 	i := c.Member(from)
 	if i < 0 {
@@ -49,7 +51,9 @@ func (c *client) Receive(env *protocol.Env[bft.Message], from protocol.ID, msg b
 	}
 	switch m := msg.(type) {
 	case replies:
-		c.onReply(env, i, m)
+		if !c.OtherEpoch(env, from, m.Epoch) {
+			c.onReply(env, i, m)
+		}
 	case kit.ReadReply:
 		c.OnReadReply(env, i, m)
 	}

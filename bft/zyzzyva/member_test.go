@@ -307,11 +307,11 @@ func TestConcluded(t *testing.T) {
 	r, env := g.member(t, 2)
 	r.Receive(env, 1, g.order(r, 1, bft.Digest{}, bft.Digest{7})) // it lacks the batch
 	r.giveUp(env, 1)
-	r.Receive(env, 3, concluded{0, make([]bft.Digest, 2)})
+	r.Receive(env, 3, concluded{0, 0, make([]bft.Digest, 2)})
 	if r.Committed != 0 {
 		t.Fatal("one member's word is believed")
 	}
-	if r.Receive(env, 4, concluded{0, make([]bft.Digest, 1)}); r.Committed != 1 {
+	if r.Receive(env, 4, concluded{0, 0, make([]bft.Digest, 1)}); r.Committed != 1 {
 		t.Errorf("it has committed %d", r.Committed)
 	}
 }
@@ -324,9 +324,9 @@ func TestDoubt(t *testing.T) {
 		r, env := g.member(t, 2)
 		r.Receive(env, 1, g.order(r, 1, bft.Digest{}, bft.Digest{}))
 		r.Receive(env, 1, g.order(r, 2, empty(1), bft.Digest{}))
-		at := kit.Checkpoint{Seq: 2, History: empty(2)}
+		at := kit.Checkpoint{Seq: 2, History: empty(2), Members: r.Dir.Digest()}
 		if !leads {
-			at = kit.Checkpoint{Seq: 3, History: bft.Digest{7}}
+			at = kit.Checkpoint{Seq: 3, History: bft.Digest{7}, Members: r.Dir.Digest()}
 		}
 		var signed []bft.Signed[kit.Checkpoint]
 		for _, id := range []protocol.ID{1, 3, 4} {
@@ -360,12 +360,12 @@ func TestVoid(t *testing.T) {
 	}
 	r.giveUp(env, 2)
 	for _, id := range []protocol.ID{1, 3} {
-		r.Receive(env, id, concluded{0, make([]bft.Digest, 1)})
+		r.Receive(env, id, concluded{0, 0, make([]bft.Digest, 1)})
 	}
 	r.giveUp(env, 3)
 	told := r.own.Body()
 	if r.Committed != 1 || r.Active || r.View != 3 || told.LogView != 0 || len(told.Batches) > 1 ||
-		!certifiedNothing(&told.Proof) || !lawfulChange(&g.dir, told, 128) {
+		!certifiedNothing(&told.Proof) || !lawfulChange(kit.Genesis(&g.dir), told, 128) {
 		t.Errorf("it has committed %d, is in view %d, active: %v, and says %+v", r.Committed, r.View, r.Active, told)
 	}
 	keys := disk{}

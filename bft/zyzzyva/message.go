@@ -46,6 +46,7 @@ type (
 	// replies tell what became of operations. Stamp is of a place at or above those of the operations
 	// that are not held, if there are any, and Order is its order, if it has one in this view.
 	replies struct {
+		Epoch   bft.Epoch
 		Session bft.SessionID
 		Stamp   *bft.Signed[stampBody]
 		Order   *bft.Signed[orderBody]
@@ -115,6 +116,7 @@ type (
 	}
 	// concluded tells what is committed in the places above one.
 	concluded struct {
+		Epoch   bft.Epoch
 		After   bft.Seq
 		Batches []bft.Digest
 	}
@@ -123,6 +125,7 @@ type (
 // keptRecord is a record of the log: what was executed of the batches that have no order here, as a
 // view began with them, or others said that they are committed.
 type keptRecord struct {
+	Epoch    bft.Epoch
 	Seq      bft.Seq
 	Batch    kit.Batch
 	Requests []bft.Signed[bft.Request]
@@ -187,6 +190,7 @@ func (s *statements) format() *wirefmt.Format[bft.Message] {
 	start := s.starts.Fields(s.Scheme)
 	return wirefmt.NewFormat("zyzzyva", formatVersion, append(append(s.Kinds(), plainKinds()...),
 		kit.Kind(65, func(c *wirefmt.Coder, m *replies) {
+			wirefmt.Uint32(c, &m.Epoch)
 			wirefmt.Uint(c, &m.Session)
 			optional(c, &m.Stamp, stamp)
 			optional(c, &m.Order, order)
@@ -213,6 +217,7 @@ func (s *statements) format() *wirefmt.Format[bft.Message] {
 			order(c, &m.Other)
 		}),
 		kit.Kind(75, func(c *wirefmt.Coder, m *keptRecord) {
+			wirefmt.Uint32(c, &m.Epoch)
 			wirefmt.Uint(c, &m.Seq)
 			kit.BatchFields(c, &m.Batch)
 			wirefmt.List(c, &m.Requests, bft.RequestBytes, request)
@@ -260,6 +265,7 @@ func plainKinds() []wirefmt.Kind[bft.Message] {
 			stampFields(c, &m.Held)
 		}),
 		kit.Kind(88, func(c *wirefmt.Coder, m *concluded) {
+			wirefmt.Uint32(c, &m.Epoch)
 			wirefmt.Uint(c, &m.After)
 			wirefmt.List(c, &m.Batches, 32, bft.DigestFields)
 		}),

@@ -42,7 +42,7 @@ func TestPlants(t *testing.T) {
 		},
 		{
 			Name: "a view needs no certificate of its beginning", Test: "TestUnlawfulChanges",
-			Old: "if certifiedNothing(&c.Proof) && c.LogView == 0 {",
+			Old: "if certifiedNothing(&c.Proof) && c.LogView == d.Epoch.First() {",
 			New: "if certifiedNothing(&c.Proof) && (c.LogView == 0 || MUTANT) {",
 		},
 		{
@@ -189,6 +189,27 @@ func TestPlants(t *testing.T) {
 			Name: "f+1 that have left a view pull nobody along", Dir: "bft/kit", In: "bft/zyzzyva", Test: "TestPulledAlong",
 			Old: "if len(ahead) >= c.dir.Witness() {",
 			New: "if len(ahead) >= c.dir.Witness() && !MUTANT {",
+		},
+		{
+			Name: "what is committed by the word of an earlier epoch", Test: "TestEpochsDoNotMix",
+			Old: "\tif m.Epoch != r.Dir.Epoch {\n", New: "\tif m.Epoch != r.Dir.Epoch && !MUTANT {\n",
+		},
+		{
+			Name: "a log of an earlier epoch counts", Test: "TestEpochsDoNotMix",
+			Old: "|| c.LogView < d.Epoch.First() {", New: "|| c.LogView < d.Epoch.First() && !MUTANT {",
+		},
+		{
+			Name: "a change of an earlier epoch counts", Test: "TestEpochsDoNotMix",
+			Old: "c.View.Epoch() != d.Epoch ||", New: "c.View.Epoch() != d.Epoch && !MUTANT ||",
+		},
+		{
+			Name: "an epoch begins with no history", Test: "TestEpochsDoNotMix",
+			Old: "\tr.begun(r.first())\n\tr.keepView(env)\n",
+			New: "\tif r.begun(r.first()); MUTANT {\n\t\tr.Stable = bft.Certificate[kit.Checkpoint]{}\n\t}\n\tr.keepView(env)\n",
+		},
+		{
+			Name: "what is above the end of an epoch is executed", Dir: "bft/kit", In: "bft/zyzzyva", Test: "TestMembers",
+			Old: "r.Lead.open != nil || r.ended(r.top()) {", New: "r.Lead.open != nil || r.ended(r.top()) && !MUTANT {",
 		},
 	}
 	for i := range bugs {

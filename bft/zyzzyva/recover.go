@@ -24,11 +24,13 @@ func (r *replica) Start(env *protocol.Env[bft.Message], log []protocol.Record[bf
 		return
 	}
 	defer r.Store.Leave()
-	r.last = r.Low()
-	if m, ok := kit.Get[viewRecord](&r.Replica, env, viewKey); ok {
-		r.View, r.Active = m.View, m.Active
-		r.begun(m)
+	r.changes = r.noChanges()
+	m, ok := kit.Get[viewRecord](&r.Replica, env, viewKey)
+	if !ok || m.View.Epoch() != r.Dir.Epoch {
+		m = r.first()
 	}
+	r.View, r.Active = m.View, m.Active
+	r.begun(m)
 	if m, ok := kit.Get[heldRecord](&r.Replica, env, heldKey); ok && !r.entered.Void {
 		if b := m.Proof.Body(); b.View == r.logView && b.Seq > r.held.Body().Seq {
 			r.held = m.Proof
@@ -105,7 +107,7 @@ func (r *replica) replay(rec protocol.Record[bft.Message]) {
 	switch m := rec.Msg.(type) {
 	case proposal:
 		o := m.Order.Body()
-		if !r.Within(o.Seq) {
+		if !r.Within(o.Seq) || o.View.Epoch() != r.Dir.Epoch {
 			return
 		}
 		if o.View == r.logView && o.Seq > r.base && !r.entered.Void {
@@ -114,7 +116,7 @@ func (r *replica) replay(rec protocol.Record[bft.Message]) {
 		}
 		keep(o.Seq, m.Batch, o.Batch, m.Requests)
 	case keptRecord:
-		if !r.Within(m.Seq) {
+		if !r.Within(m.Seq) || m.Epoch != r.Dir.Epoch {
 			return
 		}
 		d := r.digestOf(m.Batch)
@@ -136,6 +138,9 @@ func (r *replica) digestOf(b kit.Batch) bft.Digest {
 
 // onStatus sends a member what it lacks.
 func (r *replica) onStatus(env *protocol.Env[bft.Message], from protocol.ID, m status) {
+	if r.OtherEpoch(env, from, m.View) {
+		return
+	}
 	if m.Held != (stampBody{}) {
 		r.helds[from] = m.Held
 	}
@@ -198,7 +203,7 @@ func (r *replica) onBodies(m kit.Bodies) {
 
 // sayConcluded tells a member that is in another view what is committed: there it gets no orders.
 func (r *replica) sayConcluded(env *protocol.Env[bft.Message], to protocol.ID, after bft.Seq) {
-	m := concluded{After: after}
+	m := concluded{Epoch: r.Dir.Epoch, After: after}
 	for seq := after + 1; seq <= min(r.Committed, after+kit.MaxResent); seq++ {
 		p := r.places[seq]
 		if p == nil {
@@ -212,6 +217,9 @@ func (r *replica) sayConcluded(env *protocol.Env[bft.Message], to protocol.ID, a
 }
 
 func (r *replica) onConcluded(from protocol.ID, m concluded) {
+	if m.Epoch != r.Dir.Epoch {
+		return
+	}
 	for i, b := range m.Batches {
 		seq := m.After + 1 + bft.Seq(i)
 		if !r.Within(seq) || seq <= r.Committed {

@@ -58,8 +58,11 @@ func newReplica(c bft.ReplicaConfig) (*replica, error) {
 		return nil, err
 	}
 	r.Format = r.st.format()
-	r.changes = kit.NewChanges(r.Dir, func(c *changeBody) bft.View { return c.View })
 	return r, nil
+}
+
+func (r *replica) noChanges() kit.Changes[changeBody] {
+	return kit.NewChanges(r.Dir, func(c *changeBody) bft.View { return c.View })
 }
 
 // Receive is part of protocol.Node.
@@ -69,6 +72,9 @@ func (r *replica) Receive(env *protocol.Env[bft.Message], from protocol.ID, msg 
 	}
 	r.Store.Enter(env)
 	defer r.Store.Leave()
+	if r.OnEpochs(env, from, msg) {
+		return
+	}
 	_, client := r.Dir.Clients[from]
 	switch m := msg.(type) {
 	case kit.Submitted:
@@ -118,6 +124,9 @@ func (r *replica) Expire(env *protocol.Env[bft.Message], t protocol.Timer) {
 	defer r.Store.Leave()
 	env.After(r.Config.RoundTrip/2, kit.BeatTimer{})
 	r.Tick++
+	if r.Await(env) {
+		return
+	}
 	r.proposed = 0
 	r.ReleaseHeld()
 	r.watch(env)
@@ -142,7 +151,7 @@ func (r *replica) advance(env *protocol.Env[bft.Message]) {
 	r.conclude(env)
 	for r.accept(env) {
 	}
-	for !r.Repair(env) && r.execute(env) {
+	for r.Turn(env) || !r.Repair(env) && r.execute(env) {
 	}
 	if !r.Fetching() {
 		r.finish(env)
@@ -176,7 +185,7 @@ func (r *replica) Decided(f func(bft.Seq, bft.Digest)) {
 	}
 }
 
-// History is part of kit.Rules, as are Forget and Stabilized.
+// History is part of kit.Rules, as are Forget, Turned and Stabilized.
 func (r *replica) History(seq bft.Seq) bft.Digest {
 	h, _ := r.history(seq)
 	return h
@@ -188,6 +197,25 @@ func (r *replica) Forget(upTo bft.Seq) {
 	maps.DeleteFunc(r.offers, func(seq bft.Seq, _ bft.Signed[orderBody]) bool { return seq <= upTo })
 	maps.DeleteFunc(r.stamps, func(seq bft.Seq, _ map[protocol.ID]bft.Signed[stampBody]) bool { return seq <= upTo })
 	maps.DeleteFunc(r.told, func(seq bft.Seq, _ map[protocol.ID]bft.Digest) bool { return seq <= upTo })
+}
+
+// Turned begins an epoch: its log has nothing above the place at which the one before has ended.
+func (r *replica) Turned(env *protocol.Env[bft.Message]) {
+	clear(r.places)
+	clear(r.offers)
+	clear(r.helds)
+	clear(r.stamps)
+	clear(r.confirms)
+	clear(r.told)
+	r.changes, r.own, r.start, r.next, r.concluded = r.noChanges(), nil, nil, nil, 0
+	r.begun(r.first())
+	r.keepView(env)
+}
+
+// first returns what the first view of the epoch has begun with.
+func (r *replica) first() viewRecord {
+	return viewRecord{View: r.Dir.Epoch.First(), Active: true, LogView: r.Dir.Epoch.First(), From: r.Dir.Base.Seq,
+		Root: r.Dir.Base.History}
 }
 
 // Stabilized has the log go on from a stable checkpoint that is beyond its end.

@@ -57,12 +57,12 @@ func samples() (*statements, []bft.Message) {
 	start := st.starts.Sign(sc, me, startBody{3, []bft.Signed[changeBody]{change}})
 	result := bft.Result{Outcome: bft.Executed, Value: []byte("v")}
 	return st, append(shared,
-		replies{2, &stamp, &order, []replyItem{{4, 5, speculated, bft.Digest{}, result.Digest(), true, result}}},
+		replies{1, 2, &stamp, &order, []replyItem{{4, 5, speculated, bft.Digest{}, result.Digest(), true, result}}},
 		replies{Session: 2, Items: []replyItem{{Number: 5, Seq: 6, Word: final, History: bft.Digest{6}}}},
 		proposal{order, b, []bft.Signed[bft.Request]{r}}, stamped{stamp}, viewChange{change}, newView{start, proof},
-		certified{proof, 2, []bft.Number{4}}, misdeed{order, order}, keptRecord{2, b, []bft.Signed[bft.Request]{r}},
+		certified{proof, 2, []bft.Number{4}}, misdeed{order, order}, keptRecord{1, 2, b, []bft.Signed[bft.Request]{r}},
 		viewRecord{3, true, true, 2, 1, bft.Digest{6}, []bft.Digest{{4}}, proof}, heldRecord{proof}, fillHole{1, 2, 3},
-		status{1, true, 8, 9, 10, s}, concluded{8, []bft.Digest{{4}}})
+		status{1, true, 8, 9, 10, s}, concluded{1, 8, []bft.Digest{{4}}})
 }
 
 func TestCodec(t *testing.T) {

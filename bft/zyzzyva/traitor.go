@@ -25,7 +25,7 @@ const (
 	lieSpeculated strategy = "lie-speculated"
 	lieHeld       strategy = "lie-held"
 	lieFinal      strategy = "lie-final"
-	// lieCheckpoint signs checkpoints of states that never were.
+	// lieCheckpoint signs checkpoints of states, and members, that never were.
 	lieCheckpoint strategy = "lie-checkpoint"
 	// lieReads gives wrong answers to optimised reads, and wrong parts of states.
 	lieReads strategy = "lie-reads"
@@ -104,7 +104,7 @@ func (t *traitor) Receive(env *protocol.Env[bft.Message], from protocol.ID, msg 
 	case stamped:
 		t.said = append(t.said, m)
 	case proposal:
-		if t.strategy == conspire && from == t.cfg.Directory.Primary(m.Order.Body().View).ID {
+		if t.strategy == conspire && from == t.inner.Dir.Primary(m.Order.Body().View).ID {
 			t.agree(env, *m.Order.Body())
 		}
 	case viewChange:
@@ -119,13 +119,13 @@ func (t *traitor) agree(env *protocol.Env[bft.Message], o orderBody) {
 		return
 	}
 	other := t.otherOrder(o)
-	for _, m := range t.cfg.Directory.Members {
+	for _, m := range t.inner.Dir.Members {
 		b := stampBody{o.View, o.Seq, o.History}
 		if m.ID%2 == 1 {
 			b.History = other.History
 		}
 		if m.ID != t.cfg.ID {
-			env.SendAhead(m.ID, stamped{t.st.stamps.Sign(t.cfg.Scheme, t.cfg.Signer, b)})
+			env.SendAhead(m.ID, stamped{t.st.stamps.Sign(t.cfg.Scheme, t.inner.Config.Signer, b)})
 			env.SendAhead(m.ID, t.status(b))
 		}
 	}
@@ -152,7 +152,7 @@ func (t *traitor) status(held stampBody) status {
 }
 
 func (t *traitor) toAll(env *protocol.Env[bft.Message], msg bft.Message) {
-	for _, m := range t.cfg.Directory.Members {
+	for _, m := range t.inner.Dir.Members {
 		if m.ID != t.cfg.ID {
 			env.SendAhead(m.ID, msg)
 		}
@@ -181,7 +181,7 @@ func (t *traitor) Expire(env *protocol.Env[bft.Message], timer protocol.Timer) {
 }
 
 func (t *traitor) change(c changeBody) bft.Signed[changeBody] {
-	return t.st.changes.Sign(t.cfg.Scheme, t.cfg.Signer, c)
+	return t.st.changes.Sign(t.cfg.Scheme, t.inner.Config.Signer, c)
 }
 
 // forget begins anew with an empty disk.
@@ -202,7 +202,7 @@ func (t *traitor) forget(env *protocol.Env[bft.Message]) {
 func (t *traitor) forge(env *protocol.Env[bft.Message]) {
 	m, trust := t.said[len(t.said)/2], []byte("trust me")
 	t.toAll(env, m)
-	for _, p := range t.cfg.Directory.Members {
+	for _, p := range t.inner.Dir.Members {
 		o := orderBody{View: t.inner.View, Seq: t.inner.last + 1, Batch: bft.Digest{1}}
 		s := stampBody{View: t.inner.View, Seq: t.inner.last, History: bft.Digest{1}}
 		t.toAll(env, stamped{t.st.stamps.Forge(p.Key, trust, s)})
@@ -222,7 +222,7 @@ func (t *traitor) betray(env *protocol.Env[bft.Message]) {
 	env.Out = env.Out[:0]
 	for _, e := range out {
 		m, ok := e.Msg.(proposal)
-		if ok && e.Kind == protocol.KindAppend && t.strategy == conspire && m.Order.By(t.cfg.Signer.Key()) {
+		if ok && e.Kind == protocol.KindAppend && t.strategy == conspire && m.Order.By(t.inner.Config.Signer.Key()) {
 			t.agree(env, *m.Order.Body())
 		}
 		if e.Kind != protocol.KindSend && e.Kind != protocol.KindSendAhead {
@@ -246,7 +246,7 @@ func (t *traitor) betray(env *protocol.Env[bft.Message]) {
 // keepsBack reports whether a message is an order of its own that nobody is to have.
 func (t *traitor) keepsBack(msg bft.Message) bool {
 	m, ok := msg.(proposal)
-	return ok && m.Order.By(t.cfg.Signer.Key()) && m.Order.Body().Seq%10 == 5
+	return ok && m.Order.By(t.inner.Config.Signer.Key()) && m.Order.Body().Seq%10 == 5
 }
 
 // toOddOnes tells half of the members of another history, in which nothing is asked for, or of
@@ -254,14 +254,14 @@ func (t *traitor) keepsBack(msg bft.Message) bool {
 func (t *traitor) toOddOnes(msg bft.Message) bft.Message {
 	switch m := msg.(type) {
 	case proposal:
-		if t.strategy != equivocate && t.strategy != conspire || !m.Order.By(t.cfg.Signer.Key()) {
+		if t.strategy != equivocate && t.strategy != conspire || !m.Order.By(t.inner.Config.Signer.Key()) {
 			return msg
 		}
 		o := t.otherOrder(*m.Order.Body())
-		return proposal{Order: t.st.orders.Sign(t.cfg.Scheme, t.cfg.Signer, o)}
+		return proposal{Order: t.st.orders.Sign(t.cfg.Scheme, t.inner.Config.Signer, o)}
 	case newView:
-		if t.strategy == forked && m.Start.By(t.cfg.Signer.Key()) {
-			return newView{Start: t.st.starts.Sign(t.cfg.Scheme, t.cfg.Signer, t.fork(*m.Start.Body()))}
+		if t.strategy == forked && m.Start.By(t.inner.Config.Signer.Key()) {
+			return newView{Start: t.st.starts.Sign(t.cfg.Scheme, t.inner.Config.Signer, t.fork(*m.Start.Body()))}
 		}
 	}
 	return msg
@@ -270,11 +270,11 @@ func (t *traitor) toOddOnes(msg bft.Message) bft.Message {
 // fork returns another beginning of a view, by the words of others than that one, and its own that
 // it has nothing.
 func (t *traitor) fork(s startBody) startBody {
-	by := map[bft.Key]bool{t.cfg.Signer.Key(): true}
+	by := map[bft.Key]bool{t.inner.Config.Signer.Key(): true}
 	out := startBody{s.View, []bft.Signed[changeBody]{t.change(changeBody{View: s.View})}}
-	for i := len(t.changes) - 1; i >= 0 && len(out.Changes) < t.cfg.Directory.Quorum(); i-- {
+	for i := len(t.changes) - 1; i >= 0 && len(out.Changes) < t.inner.Dir.Quorum(); i-- {
 		c := t.changes[i]
-		for _, m := range t.cfg.Directory.Members {
+		for _, m := range t.inner.Dir.Members {
 			if c.By(m.Key) && c.Body().View == s.View && !by[m.Key] {
 				by[m.Key] = true
 				out.Changes = append(out.Changes, c)
@@ -301,12 +301,15 @@ func (t *traitor) lie(msg bft.Message) bft.Message {
 		}
 	case kit.Reached:
 		if t.strategy == lieCheckpoint {
-			c := kit.Checkpoint{Seq: m.Checkpoint.Body().Seq, State: bft.Digest{1}}
-			return kit.Reached{Checkpoint: t.st.Checkpoints.Sign(t.cfg.Scheme, t.cfg.Signer, c)}
+			c := *m.Checkpoint.Body()
+			if c.State = (bft.Digest{1}); c.Seq%16 == 0 {
+				c.Members = bft.Digest{1} // as if the epoch ended
+			}
+			return kit.Reached{Checkpoint: t.st.Checkpoints.Sign(t.cfg.Scheme, t.inner.Config.Signer, c)}
 		}
 	case concluded:
 		if t.strategy == lieCommitted {
-			return concluded{m.After, make([]bft.Digest, len(m.Batches))}
+			return concluded{m.Epoch, m.After, make([]bft.Digest, len(m.Batches))}
 		}
 	case status:
 		if h, ok := t.inner.history(t.inner.last); ok && t.strategy == lieCommitted {
@@ -315,8 +318,8 @@ func (t *traitor) lie(msg bft.Message) bft.Message {
 	case viewChange:
 		return viewChange{t.changeInstead(m.Change)}
 	case newView:
-		if m.Start.By(t.cfg.Signer.Key()) {
-			m.Start = t.st.starts.Sign(t.cfg.Scheme, t.cfg.Signer, t.begin(*m.Start.Body()))
+		if m.Start.By(t.inner.Config.Signer.Key()) {
+			m.Start = t.st.starts.Sign(t.cfg.Scheme, t.inner.Config.Signer, t.begin(*m.Start.Body()))
 			return m
 		}
 	}
@@ -362,13 +365,13 @@ func (t *traitor) begin(s startBody) startBody {
 		c := &s.Changes[i]
 		switch t.strategy {
 		case unlawful:
-			if !c.By(t.cfg.Signer.Key()) {
-				*c = t.st.changes.Forge(t.cfg.Signer.Key(), []byte("trust me"), changeBody{View: s.View})
+			if !c.By(t.inner.Config.Signer.Key()) {
+				*c = t.st.changes.Forge(t.inner.Config.Signer.Key(), []byte("trust me"), changeBody{View: s.View})
 			}
 		case hasty:
 			*c = t.change(changeBody{View: s.View})
 		case omit, stale:
-			if c.By(t.cfg.Signer.Key()) {
+			if c.By(t.inner.Config.Signer.Key()) {
 				*c = t.changeInstead(*c)
 			}
 		}

@@ -9,13 +9,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(waiting{m}, map[string]func(){"foresay": main})
+	testscript.Main(waiting{m}, map[string]func(){"foresay": main, "bft-traitor": traitor})
 }
 
 // waiting runs the tests, four scripts at a time unless -parallel says otherwise: they mostly wait.
@@ -54,7 +55,7 @@ func TestScripts(t *testing.T) {
 func commands() map[string]func(*testscript.TestScript, bool, []string) {
 	return map[string]func(*testscript.TestScript, bool, []string){
 		"exits": exits, "leader": leader, "serve": serve, "crash": crash, "terminate": terminate, "watching": watching,
-		"losenewest": loseNewest, "machine": machine, "halt": halt, "fill": fill,
+		"losenewest": loseNewest, "machine": machine, "halt": halt, "fill": fill, "run": run,
 	}
 }
 
@@ -94,6 +95,16 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if strconv.Itoa(code) != args[0] {
 		ts.Fatalf("exit code %d, want %s", code, args[0])
 	}
+}
+
+// run runs the last command that a file has, which another command has shown.
+func run(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: run file")
+	}
+	lines := strings.Split(strings.TrimSpace(ts.ReadFile(args[0])), "\n")
+	words := strings.Fields(lines[len(lines)-1])
+	ts.Check(ts.Exec(words[0], words[1:]...))
 }
 
 // fill writes a file of so many bytes.

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	bftservice "github.com/foresay/foresay/bft/service"
 	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr/service"
@@ -28,7 +29,7 @@ func TestMembersAreReplaced(t *testing.T) {
 		t.Run(p.Name, func(t *testing.T) {
 			t.Parallel()
 			port := ports.take() // and those that follow
-			w := &membersWorld{T: t, dir: t.TempDir(), running: map[protocol.ID]*replica{}}
+			w := &membersWorld{T: t, family: "smr", dir: t.TempDir(), running: map[protocol.ID]*replica{}}
 			w.foresay("init", "--dir", ".", "--protocol", p.Name, "--round-trip", "50ms", "--port", strconv.Itoa(port))
 			for id := range protocol.ID(3) {
 				w.serve(id + 1)
@@ -61,19 +62,20 @@ func TestMembersAreReplaced(t *testing.T) {
 
 type membersWorld struct {
 	*testing.T
+	family  string
 	dir     string
 	running map[protocol.ID]*replica
 }
 
-// foresay runs a command of smr, and returns what it wrote.
+// foresay runs a command of the family, and returns what it wrote.
 func (w *membersWorld) foresay(args ...string) string {
 	w.Helper()
 	var said bytes.Buffer
-	c := exec.Command("foresay", slices.Insert(args, 0, "smr")...)
+	c := exec.Command("foresay", slices.Insert(args, 0, w.family)...)
 	c.Dir, c.Stderr = w.dir, &said
 	out, err := c.Output()
 	if err != nil {
-		w.Fatalf("foresay smr %q: %v\n%s%s", args, err, out, &said)
+		w.Fatalf("foresay %q: %v\n%s%s", args, err, out, &said)
 	}
 	return string(out)
 }
@@ -86,11 +88,19 @@ func (w *membersWorld) client(args ...string) string {
 
 func (w *membersWorld) serve(id protocol.ID) {
 	w.Helper()
-	r, err := start(w.dir, filepath.Join(w.dir, service.ConfigFile(id)))
+	r, err := startOf(w.family, w.dir, filepath.Join(w.dir, configFile(w.family, id)))
 	if err != nil {
 		w.Fatal(err)
 	}
 	w.running[id] = r
+}
+
+// configFile returns the name of a replica's file.
+func configFile(family string, id protocol.ID) string {
+	if family == "bft" {
+		return bftservice.ConfigFile(id)
+	}
+	return service.ConfigFile(id)
 }
 
 // end has a replica end well.

@@ -139,7 +139,11 @@ func start(dir, config string) (*replica, error) { return startOf("smr", dir, co
 
 // startOf starts the process of a replica of a family.
 func startOf(family, dir, config string) (*replica, error) {
-	r := &replica{cmd: exec.Command("foresay", family, "serve", "--config", config)}
+	return startProcess(dir, "foresay", family, "serve", "--config", config)
+}
+
+func startProcess(dir, name string, args ...string) (*replica, error) {
+	r := &replica{cmd: exec.Command(name, args...)}
 	r.cmd.Dir, r.cmd.Stderr = dir, &r.log
 	return r, r.cmd.Start()
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -120,15 +119,9 @@ func InitJoin(dir string, id protocol.ID, address string) (*Config, error) {
 		return fail(err)
 	}
 	if address == "" {
-		host, _, err := net.SplitHostPort(base.Members[0].Address)
-		if err != nil {
+		if address, err = configfile.FreeBeside(base.Members[0].Address); err != nil {
 			return fail(err)
 		}
-		free, err := configfile.FreeAddresses(host, 0, 1)
-		if err != nil {
-			return fail(err)
-		}
-		address = free[0]
 	}
 	c := &Config{Cluster: base.Cluster, Protocol: base.Protocol, Recovery: base.Recovery, Routing: base.Routing,
 		ID: id, Listen: address, Members: base.Members, Join: true, RoundTrip: base.RoundTrip}

@@ -37,6 +37,7 @@ Four processes: foresay bft init --dir DIR, then
 	c.AddCommand(p.devCommand(), p.initCommand(), p.configCommand(), p.serveCommand(), p.statusCommand(), p.countCommand(),
 		p.benchCommand())
 	c.AddCommand(p.keyCommands()...)
+	c.AddCommand(p.memberCommands()...)
 	return c
 }
 

@@ -108,17 +108,27 @@ func (f *groupFlags) check(name string) error {
 func (p *program) initCommand() *cobra.Command {
 	var o service.InitOptions
 	var g groupFlags
+	var join, nextKey uint32
+	var joinAt string
 	c := &cobra.Command{
 		Use:   "init",
 		Short: "Make the keys and files of a group on this machine",
 		Long: `Make the keys and files of a group on this machine: a directory with a key for each replica and
 each client, and the group's file, with everybody's public key, which all of them read. On several
 machines, give each its own directory and a copy of the group's file beside it. A client's
-directory is for one process at a time.`,
+directory is for one process at a time. The first client is an administrator, who may change the
+members. With --join, make the files of one more replica, for 'foresay bft add' or 'replace'; with
+--next-key, the next key of a replica, for 'foresay bft rotate-keys'.`,
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(c *cobra.Command, _ []string) error {
 			if o.Dir == "" {
 				return command.Usagef("bft init: --dir is missing")
+			}
+			if c.Flags().Changed("join") {
+				return p.initJoin(o.Dir, join, joinAt)
+			}
+			if c.Flags().Changed("next-key") {
+				return p.initNextKey(o.Dir, nextKey)
 			}
 			if err := g.check("bft init"); err != nil {
 				return err
@@ -152,6 +162,9 @@ directory is for one process at a time.`,
 	flags.StringVar(&o.Cluster, "cluster", command.DefaultCluster, "the group's name")
 	flags.StringVar(&o.Host, "host", "127.0.0.1", "where replicas listen")
 	flags.IntVar(&o.Port, "port", 0, "of the first replica, the others follow (default: free ones)")
+	flags.Uint32Var(&join, "join", 0, "make the files of one more replica, of this `ID`")
+	flags.StringVar(&joinAt, "at", "", "with --join: its `address` (default: that of this ID, or a free port)")
+	flags.Uint32Var(&nextKey, "next-key", 0, "make the next key of the replica of this `ID`")
 	flags.StringVar(&o.RoundTrip, "round-trip", "50ms", "about the longest round-trip time between two replicas")
 	return c
 }

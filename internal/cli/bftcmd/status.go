@@ -21,12 +21,12 @@ func (p *program) statusCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "status",
 		Short: "Show how each replica says that it is",
-		Long: `Show how each replica says that it is, which a faulty one may lie about: its role, the view and its
-primary, the newest stable checkpoint and up to where it goes on from there (the water marks), up
-to which batch it has committed and executed, and how many it is behind of those that an honest
-replica has committed. Below are those that were not reached, and what a replica refused. Exits
-with 1 if nobody answers. With --wait it waits until all answer and have committed what was
-committed when it began, and a quorum is in one view.`,
+		Long: `Show how each replica says that it is, which a faulty one may lie about: its role, the epoch of
+members and keys, the view and its primary, the newest stable checkpoint and up to where it goes on
+from there (the water marks), up to which batch it has committed and executed, and how many it is
+behind of those that an honest replica has committed. Below are those that were not reached, and
+what a replica refused. Exits with 1 if nobody answers. With --wait it waits until all answer and
+have committed what was committed when it began, and a quorum is in one view.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return p.withClient(c.Context(), &f, func(ctx context.Context, client *service.Client) error {
@@ -90,15 +90,15 @@ func writeStatus(w io.Writer, statuses []service.Status) error {
 	return nil
 }
 
-const statusColumns = "role\tview\tprimary\tstable\thigh\tcommitted\texecuted\tbehind"
+const statusColumns = "role\tepoch\tview\tprimary\tstable\thigh\tcommitted\texecuted\tbehind"
 
 // statusCells are the cells of those columns.
 func statusCells(s service.Status, role string) string {
 	if s.Role == service.Unreachable || s.Role == "" {
 		return role + strings.Repeat("\t-", strings.Count(statusColumns, "\t"))
 	}
-	return fmt.Sprintf("%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d", role, s.View, s.Primary, s.Stable, s.High, s.Committed,
-		s.Executed, s.Behind)
+	return fmt.Sprintf("%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d", role, s.Epoch, s.View, s.Primary, s.Stable, s.High,
+		s.Committed, s.Executed, s.Behind)
 }
 
 // trouble says which replicas are not reached, and by whom, which are slow, and what they refused.

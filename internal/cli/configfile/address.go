@@ -35,6 +35,19 @@ const (
 	portTries = 200
 )
 
+// FreeBeside returns a free address of the host of another one.
+func FreeBeside(address string) (string, error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", err
+	}
+	free, err := FreeAddresses(host, 0, 1)
+	if err != nil {
+		return "", err
+	}
+	return free[0], nil
+}
+
 // FreeAddresses returns addresses of a host, with ports in a row from first on, or if that is 0,
 // with ports that nobody listens at now.
 func FreeAddresses(host string, first, n int) ([]string, error) {
