@@ -112,6 +112,9 @@ func (c *client) done(m bft.Done) {
 	}
 	k.result = &m.Result
 	c.open--
+	if w.report.Slowest = max(w.report.Slowest, w.Sim.Now()-k.began); c.lastBegun == 0 {
+		w.report.Served = max(w.report.Served, w.Sim.Now())
+	}
 	c.lastBegun = max(c.lastBegun, k.began)
 	w.report.Confirmed++
 	if !k.question.Query && m.Result.Outcome == bft.Executed {

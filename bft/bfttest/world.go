@@ -35,7 +35,12 @@ type Scenario struct {
 	// Settle, though the traitors stay; 0 is 20 s.
 	For, Settle time.Duration
 	// Coded is how many messages go through the codec; 0 is a tenth.
-	Coded   float64
+	Coded float64
+	// RoundTrip is what the group takes for its round-trip time; 0 is the true one, [TrueRoundTrip].
+	RoundTrip time.Duration
+	// Work is how long a node takes for 100 bytes that arrive, which are about one signature with
+	// what is signed. All nodes are on one machine then.
+	Work    time.Duration
 	Ed25519 bool // instead of cheap signatures
 	Ordered bool // no optimised reads
 	Script  func(*World)
@@ -63,6 +68,8 @@ type Report struct {
 	Repairs            int      // likewise, how often they found that their disks were damaged
 	Writes             []uint64 // by replica, how many of its calls wrote something in Scenario.For
 	Crashes, Restarts  int
+	// Served is when each client had its first result, and Slowest the longest that a call took.
+	Served, Slowest time.Duration
 }
 
 // World is a running scenario.
@@ -81,6 +88,9 @@ type World struct {
 	failed  error
 }
 
+// TrueRoundTrip is the round-trip time between two nodes of a scenario at different sites.
+const TrueRoundTrip = roundTrip
+
 const (
 	roundTrip   = 40 * time.Millisecond
 	firstClient = 100
@@ -90,6 +100,7 @@ const (
 // Play plays a scenario and judges it.
 func Play(sc Scenario) (Report, error) {
 	sc.Replicas, sc.Clients = cmp.Or(sc.Replicas, 4), cmp.Or(sc.Clients, 3)
+	sc.RoundTrip = cmp.Or(sc.RoundTrip, roundTrip)
 	sc.For, sc.Settle = cmp.Or(sc.For, 5*time.Second), cmp.Or(sc.Settle, 20*time.Second)
 	w := &World{sc: sc, rand: rand.New(rand.NewPCG(sc.Seed, 0xbf7)), decided: map[bft.Seq]bft.Digest{}}
 	if w.load = Registers(); sc.Workload != nil {
@@ -128,18 +139,29 @@ func (w *World) build() error {
 	scheme := bft.NewScheme(fmt.Sprint("group ", sc.Seed), verifier)
 	w.keys(signer)
 	sites := []wan.Site{"a", "b", "c", "d"}
-	s, err := sim.New(sim.Config[bft.Message]{
+	config := sim.Config[bft.Message]{
 		Seed: sc.Seed, WAN: wan.Uniform(roundTrip, sites...), Codec: sc.Protocol.Codec(scheme),
 		CodecChance: cmp.Or(sc.Coded, 0.1), Disk: sim.Disk{Latency: time.Millisecond, Jitter: time.Millisecond},
 		CheckEvery: 16, Check: w.check, App: w.app, TraceKeep: 400, Replay: sc.Replay,
-	})
+	}
+	if sc.Work > 0 {
+		config.Service = func(c sim.Call[bft.Message]) time.Duration {
+			b, err := config.Codec.Append(nil, c.Msg)
+			if c.Kind != sim.CallReceive || err != nil { // from its application
+				return 0
+			}
+			return sc.Work * time.Duration(1+len(b)/100)
+		}
+		config.Machine = func(protocol.ID) protocol.ID { return 1 }
+	}
+	s, err := sim.New(config)
 	if err != nil {
 		return err
 	}
 	w.Sim = s
 	for i, m := range w.dir.Members {
 		cfg := bft.ReplicaConfig{ID: m.ID, Directory: &w.dir, Scheme: scheme, Signer: signer(m.ID), Service: w.load.Service(),
-			RoundTrip: roundTrip, CheckpointEvery: 8}
+			RoundTrip: sc.RoundTrip, CheckpointEvery: 8}
 		if _, err := sc.Protocol.NewReplica(cfg); err != nil {
 			return err
 		}
@@ -161,7 +183,7 @@ func (w *World) build() error {
 	}
 	for i := range sc.Clients {
 		c := &client{w: w, id: firstClient + protocol.ID(i), calls: map[bft.CallID]*call{}}
-		cfg := bft.ClientConfig{ID: c.id, Directory: &w.dir, Scheme: scheme, Signer: signer(c.id), RoundTrip: roundTrip,
+		cfg := bft.ClientConfig{ID: c.id, Directory: &w.dir, Scheme: scheme, Signer: signer(c.id), RoundTrip: sc.RoundTrip,
 			Ordered: sc.Ordered}
 		w.clients = append(w.clients, c)
 		err := s.Add(sim.Node[bft.Message]{ID: c.id, Site: sites[i%len(sites)], New: func() protocol.Node[bft.Message] {
@@ -198,7 +220,7 @@ func (w *World) keys(signer func(protocol.ID) *bft.Signer) {
 func (w *World) addBadClients(scheme *bft.Scheme, signer func(protocol.ID) *bft.Signer, sites []wan.Site) error {
 	for i := range w.sc.BadClients {
 		id := firstBad + protocol.ID(i)
-		cfg := bft.ClientConfig{ID: id, Directory: &w.dir, Scheme: scheme, Signer: signer(id), RoundTrip: roundTrip}
+		cfg := bft.ClientConfig{ID: id, Directory: &w.dir, Scheme: scheme, Signer: signer(id), RoundTrip: w.sc.RoundTrip}
 		err := w.Sim.Add(sim.Node[bft.Message]{ID: id, Site: sites[i%len(sites)], New: func() protocol.Node[bft.Message] {
 			return w.sc.Protocol.NewBadClient(cfg)
 		}})

@@ -53,7 +53,7 @@ func (r *Replica) Merge(env *protocol.Env[bft.Message]) {
 	delete(r.performed, r.Committed)
 	r.Put(env, doneKey, DoneRecord{r.Committed})
 	for _, x := range p.Results {
-		r.Requests.Settled(x.Digest)
+		r.settle(x.Digest)
 	}
 	if r.Committed%bft.Seq(r.Config.CheckpointEvery) == 0 {
 		digest := r.Store.Checkpoint(uint64(r.Committed))

@@ -146,7 +146,7 @@ func (r *Replica) Close() (bft.Seq, bft.Digest) {
 
 // Late passes requests that have waited for half of the timeout to the primary, which may not have
 // had them from their client, and reports whether one has waited for all of it since.
-func (r *Replica) Late(env *protocol.Env[bft.Message], timeout int) bool {
+func (r *Replica) Late(env *protocol.Env[bft.Message]) bool {
 	if r.Fetching() || r.Low() > r.Committed {
 		return false
 	}
@@ -154,8 +154,9 @@ func (r *Replica) Late(env *protocol.Env[bft.Message], timeout int) bool {
 	if oldest == nil {
 		return false
 	}
-	r.pass(env, timeout)
-	return oldest.Passed && r.Tick-oldest.Since > timeout
+	r.pass(env, r.Timeout())
+	r.late = oldest.Passed && r.Tick-oldest.Since > r.Timeout()
+	return r.late
 }
 
 // pass gives the primary the requests that have waited for long. Only from now on is it late.
@@ -175,23 +176,28 @@ func (r *Replica) pass(env *protocol.Env[bft.Message], timeout int) {
 	}
 }
 
-// Leave ends the present view: nothing is accepted until another one begins.
+// Leave ends the present view: nothing is accepted until another one begins. Timeouts double if it
+// may have ended for no other reason than that they were too short: it has committed nothing that
+// was new in it, or a request was late by this replica's own clock.
 func (r *Replica) Leave(v bft.View) {
 	if !r.Fetching() {
 		r.DropLayers()
 	}
-	if !r.Active {
+	if !r.Active || r.late || r.Committed <= r.first {
 		r.Doublings = min(r.Doublings+1, maxTimeoutDoubling)
 	}
+	r.late = false
 	r.Lead = Leading{}
 	r.View, r.Active, r.Since = v, false, r.Tick
 }
 
-// Begin begins a view: what waits is asked of its primary from now on.
-func (r *Replica) Begin(v bft.View) {
+// Begin begins a view with what is proposed again up to a place: what waits is asked of its primary
+// from now on.
+func (r *Replica) Begin(v bft.View, first bft.Seq) {
 	if !r.Fetching() {
 		r.DropLayers()
 	}
+	r.first = max(first, r.Committed)
 	r.View, r.Active, r.Since = v, true, r.Tick
 	r.Lead = Leading{}
 	for _, d := range r.Requests.arrivals {
@@ -199,5 +205,5 @@ func (r *Replica) Begin(v bft.View) {
 		x.Since, x.Passed = r.Tick, false
 		r.enqueue(d)
 	}
-	r.Spoke = r.Tick - MaxIdleTicks // so that what is missing is asked for soon
+	r.spoke = r.Tick - MaxIdleTicks<<maxSlower // so that what is missing is asked for soon
 }

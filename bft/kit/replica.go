@@ -56,8 +56,8 @@ type Replica struct {
 	Tick      int
 	Since     int // the tick in which the view, or its change, began
 	Doublings int // of the timeout
-	Spoke     int // the tick of the last status
 
+	pace
 	rules     Rules
 	name      string
 	st        *Statements

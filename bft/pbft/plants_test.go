@@ -32,8 +32,18 @@ func TestPlants(t *testing.T) {
 		},
 		{
 			Name: "a starved client waits for ever", Dir: "bft/kit", In: "bft/pbft", Test: "TestEveryStrategy/starve",
-			Old: "return oldest.Passed && r.Tick-oldest.Since > timeout\n",
-			New: "return oldest.Passed && r.Tick-oldest.Since > timeout && !MUTANT\n",
+			Old: "r.late = oldest.Passed && r.Tick-oldest.Since > r.Timeout()\n",
+			New: "r.late = oldest.Passed && r.Tick-oldest.Since > r.Timeout() && !MUTANT\n",
+		},
+		{
+			Name: "timeouts double only if no view begins", Dir: "bft/kit", In: "bft/pbft", Test: "TestSmallRoundTrip",
+			Old: "if !r.Active || r.late || r.Committed <= r.first {",
+			New: "if !r.Active || (r.late || r.Committed <= r.first) && !MUTANT {",
+		},
+		{
+			Name: "timeouts come down though requests need them",
+			Dir:  "bft/kit", In: "bft/pbft", Test: "TestSmallRoundTrip",
+			Old: "r.waited*roomToWait <= r.Timeout()/2 ||", New: "r.waited*roomToWait <= r.Timeout()/2 || MUTANT ||",
 		},
 		{
 			Name: "f replies that match the early one confirm", Test: "TestFMatchingIsNotEnough",

@@ -21,6 +21,9 @@ type replica struct {
 	start   *bft.Signed[startBody] // of the present view, nil of the first one
 }
 
+// patience is for how many ticks a request may wait, and a new view be awaited, at first.
+const patience = 8
+
 // changeEvery is how many ticks pass until a member is sent a view change again: it has many
 // signatures to check.
 const changeEvery = 8
@@ -32,6 +35,7 @@ func newReplica(c bft.ReplicaConfig) (*replica, error) {
 		return nil, err
 	}
 	r.Format = r.st.format()
+	r.Patience = patience
 	r.changes = kit.NewChanges(r.Dir, func(c *changeBody) bft.View { return c.View })
 	return r, nil
 }
@@ -94,8 +98,7 @@ func (r *replica) Expire(env *protocol.Env[bft.Message], t protocol.Timer) {
 	r.watch(env)
 	r.CatchUp(env)
 	r.advance(env)
-	if r.Tick-r.Spoke >= kit.MaxIdleTicks || r.busy() && r.Tick-r.Spoke >= 2 {
-		r.Spoke = r.Tick
+	if r.Speaks(r.busy(), 2) {
 		r.ToOthers(env, status{r.View, r.Active, r.Low(), r.Committed})
 		r.askForBodies(env)
 	}

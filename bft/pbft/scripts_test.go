@@ -121,6 +121,9 @@ func TestAllCrash(t *testing.T) {
 	}
 }
 
+// TestSmallRoundTrip: timeouts rise to what the group needs, and stay there.
+func TestSmallRoundTrip(t *testing.T) { bfttest.TestSmallRoundTrip(t, pbft.Protocol()) }
+
 // TestRot: what becomes wrong on a replica's disk is found and repaired.
 func TestRot(t *testing.T) { bfttest.TestRot(t, pbft.Protocol()) }
 

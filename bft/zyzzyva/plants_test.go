@@ -177,8 +177,8 @@ func TestPlants(t *testing.T) {
 		},
 		{
 			Name: "a starved client waits for ever", Test: "TestEveryStrategy/starve",
-			Old: "late := r.Active && r.Late(env, r.timeout()) ||",
-			New: "late := r.Active && r.Late(env, r.timeout()) && !MUTANT ||",
+			Old: "late := r.Active && r.Late(env) ||",
+			New: "late := r.Active && r.Late(env) && !MUTANT ||",
 		},
 		{
 			Name: "a replica takes part with what is left of its disk", Test: "TestRefusesItsDisk",

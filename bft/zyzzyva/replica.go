@@ -41,6 +41,10 @@ type replica struct {
 	asked    int // the tick in which a hole was asked for last
 }
 
+// patience is for how many ticks a request may wait, and a new view be awaited, at first. When there
+// are no clients that bring certificates it takes five to commit.
+const patience = 12
+
 // place is a number in the order, of the log.
 type place struct {
 	batch, history bft.Digest
@@ -58,6 +62,7 @@ func newReplica(c bft.ReplicaConfig) (*replica, error) {
 		return nil, err
 	}
 	r.Format = r.st.format()
+	r.Patience = patience
 	r.changes = kit.NewChanges(r.Dir, func(c *changeBody) bft.View { return c.View })
 	return r, nil
 }
@@ -124,8 +129,7 @@ func (r *replica) Expire(env *protocol.Env[bft.Message], t protocol.Timer) {
 	r.CatchUp(env)
 	r.advance(env)
 	r.askForStamps(env)
-	if r.Tick-r.Spoke >= kit.MaxIdleTicks || r.busy() {
-		r.Spoke = r.Tick
+	if r.Speaks(r.busy(), 1) {
 		r.ToOthers(env, status{r.View, r.Active, r.Low(), r.Committed, r.last, r.held.Body()})
 		r.askForBodies(env)
 	}

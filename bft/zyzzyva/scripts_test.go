@@ -109,5 +109,8 @@ func TestBadClients(t *testing.T) {
 	}
 }
 
+// TestSmallRoundTrip: timeouts rise to what the group needs, and stay there.
+func TestSmallRoundTrip(t *testing.T) { bfttest.TestSmallRoundTrip(t, zyzzyva.Protocol()) }
+
 // TestRot: what becomes wrong on a replica's disk is found and repaired.
 func TestRot(t *testing.T) { bfttest.TestRot(t, zyzzyva.Protocol()) }
