@@ -25,6 +25,7 @@ type ReplicaConfig struct {
 	MaxUnderway int
 	// ClockSlack is by how much a primary's time may differ from a backup's clock; 0 is 10 s.
 	ClockSlack time.Duration
+	Limits     Limits
 }
 
 // ClientConfig is what a client node is made from.
@@ -40,6 +41,7 @@ type ClientConfig struct {
 	// Ordered says that no client of the group makes optimised reads: all calls are ordered, and
 	// fewer replies confirm one.
 	Ordered bool
+	Limits  Limits // the group's
 }
 
 // A Protocol is one of the family.
@@ -53,8 +55,10 @@ type Protocol struct {
 	// a wrapper around it that has its keys. They are for tests.
 	Strategies []string
 	Traitor    func(strategy string) Traitor
-	// NewBadClient returns a client that does as it likes. It does not write.
-	NewBadClient func(ClientConfig) protocol.Node[Message]
+	// ClientStrategies are how a client can do as it likes, and NewBadClient returns one that does.
+	// With no strategy it is each of the small ones in turn. It does not write.
+	ClientStrategies []string
+	NewBadClient     func(strategy string, c ClientConfig) protocol.Node[Message]
 }
 
 // A Traitor makes a replica do as it likes.

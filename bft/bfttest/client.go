@@ -127,7 +127,7 @@ func (c *client) done(m bft.Done) {
 		w.report.Right++
 	}
 	switch m.Result.Outcome {
-	case bft.Executed:
+	case bft.Executed, bft.Oversized:
 		if err := k.question.Ended(w.Sim.Now(), &m.Result); err != nil {
 			w.failed = fmt.Errorf("client %d: the result of call %d: %w", c.id, m.ID, err)
 			return

@@ -29,8 +29,9 @@ type Scenario struct {
 	Traitors map[int]bft.Traitor
 	// Rotting are replicas whose disks change by themselves, likewise. They are honest.
 	Rotting map[int]bft.Traitor
-	// BadClients is how many clients do as they like.
+	// BadClients is how many clients do as they like, and Bad are the strategies of further ones.
 	BadClients int
+	Bad        []string
 	// For is how long faults strike; 0 is 5 s. Afterwards everything must come in order within
 	// Settle, though the traitors stay; 0 is 20 s.
 	For, Settle time.Duration
@@ -41,6 +42,7 @@ type Scenario struct {
 	// Work is how long a node takes for 100 bytes that arrive, which are about one signature with
 	// what is signed. All nodes are on one machine then.
 	Work    time.Duration
+	Limits  bft.Limits
 	Ed25519 bool // instead of cheap signatures
 	Ordered bool // no optimised reads
 	Script  func(*World)
@@ -70,6 +72,8 @@ type Report struct {
 	Crashes, Restarts  int
 	// Served is when each client had its first result, and Slowest the longest that a call took.
 	Served, Slowest time.Duration
+	// Largest is how large a message was, of those that went through the codec.
+	Largest int
 }
 
 // World is a running scenario.
@@ -140,7 +144,7 @@ func (w *World) build() error {
 	w.keys(signer)
 	sites := []wan.Site{"a", "b", "c", "d"}
 	config := sim.Config[bft.Message]{
-		Seed: sc.Seed, WAN: wan.Uniform(roundTrip, sites...), Codec: sc.Protocol.Codec(scheme),
+		Seed: sc.Seed, WAN: wan.Uniform(roundTrip, sites...), Codec: weighing{sc.Protocol.Codec(scheme), &w.report},
 		CodecChance: cmp.Or(sc.Coded, 0.1), Disk: sim.Disk{Latency: time.Millisecond, Jitter: time.Millisecond},
 		CheckEvery: 16, Check: w.check, App: w.app, TraceKeep: 400, Replay: sc.Replay,
 	}
@@ -161,7 +165,7 @@ func (w *World) build() error {
 	w.Sim = s
 	for i, m := range w.dir.Members {
 		cfg := bft.ReplicaConfig{ID: m.ID, Directory: &w.dir, Scheme: scheme, Signer: signer(m.ID), Service: w.load.Service(),
-			RoundTrip: sc.RoundTrip, CheckpointEvery: 8}
+			RoundTrip: sc.RoundTrip, CheckpointEvery: 8, Limits: sc.Limits}
 		if _, err := sc.Protocol.NewReplica(cfg); err != nil {
 			return err
 		}
@@ -184,7 +188,7 @@ func (w *World) build() error {
 	for i := range sc.Clients {
 		c := &client{w: w, id: firstClient + protocol.ID(i), calls: map[bft.CallID]*call{}}
 		cfg := bft.ClientConfig{ID: c.id, Directory: &w.dir, Scheme: scheme, Signer: signer(c.id), RoundTrip: sc.RoundTrip,
-			Ordered: sc.Ordered}
+			Ordered: sc.Ordered, Limits: sc.Limits}
 		w.clients = append(w.clients, c)
 		err := s.Add(sim.Node[bft.Message]{ID: c.id, Site: sites[i%len(sites)], New: func() protocol.Node[bft.Message] {
 			node, err := sc.Protocol.NewClient(cfg)
@@ -211,18 +215,22 @@ func (w *World) keys(signer func(protocol.ID) *bft.Signer) {
 		id := firstClient + protocol.ID(i)
 		w.dir.Clients[id] = signer(id).Key()
 	}
-	for i := range w.sc.BadClients {
+	for i := range w.bad() {
 		id := firstBad + protocol.ID(i)
 		w.dir.Clients[id] = signer(id).Key()
 	}
 }
 
+// bad returns the strategies of the clients that do as they like.
+func (w *World) bad() []string { return append(make([]string, w.sc.BadClients), w.sc.Bad...) }
+
 func (w *World) addBadClients(scheme *bft.Scheme, signer func(protocol.ID) *bft.Signer, sites []wan.Site) error {
-	for i := range w.sc.BadClients {
+	for i, strategy := range w.bad() {
 		id := firstBad + protocol.ID(i)
-		cfg := bft.ClientConfig{ID: id, Directory: &w.dir, Scheme: scheme, Signer: signer(id), RoundTrip: w.sc.RoundTrip}
+		cfg := bft.ClientConfig{ID: id, Directory: &w.dir, Scheme: scheme, Signer: signer(id), RoundTrip: w.sc.RoundTrip,
+			Limits: w.sc.Limits}
 		err := w.Sim.Add(sim.Node[bft.Message]{ID: id, Site: sites[i%len(sites)], New: func() protocol.Node[bft.Message] {
-			return w.sc.Protocol.NewBadClient(cfg)
+			return w.sc.Protocol.NewBadClient(strategy, cfg)
 		}})
 		if err != nil {
 			return err
@@ -265,7 +273,7 @@ func (w *World) run() error {
 	}); err != nil {
 		return fmt.Errorf("a call never ends: %s: %w", w.standings(), err)
 	}
-	for i := range w.sc.BadClients { // what they ask for never ends
+	for i := range w.bad() { // what they ask for never ends
 		w.Sim.Crash(firstBad+protocol.ID(i), sim.KeepNone)
 	}
 	var differ string

@@ -165,6 +165,8 @@ func failure(kind smr.CallKind, o bft.Outcome) error {
 		return &RejectedError{Kind: kind, Reason: "the result of an earlier call is not the one that it assumes"}
 	case bft.Retry:
 		return &RejectedError{Kind: kind, Reason: "an earlier call that it builds on was not executed"}
+	case bft.Oversized:
+		return &RejectedError{Kind: kind, Reason: "the command, or its result, is larger than the group's limits allow"}
 	}
 	return &UnknownError{Kind: kind, Reason: "its session is over: later ones with this client's key have begun"}
 }

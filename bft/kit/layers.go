@@ -21,7 +21,8 @@ func (r *Replica) Perform(seq bft.Seq, batch bft.Digest) bool {
 	for _, e := range r.Requests.batches[batch].Entries {
 		m := r.Requests.bodies[e.Request].Request.Body()
 		now := sessions.SetTime(p.Layer, e.Time)
-		p.Results = append(p.Results, Executed{m, e.Request, sessions.Execute(p.Layer, r.Config.Service, now, seq, m)})
+		entries := sessions.Execute(p.Layer, r.Config.Service, r.Config.Limits, now, seq, m)
+		p.Results = append(p.Results, Executed{m, e.Request, entries})
 	}
 	return true
 }

@@ -23,6 +23,7 @@ type opening struct {
 	batch      Batch
 	results    []Executed
 	operations int
+	sizeBytes  int // of the requests
 }
 
 // held is a request that names another one which has not come: it waits for it, but not for ever.
@@ -43,7 +44,7 @@ func (l *Leading) Filled() bool { return l.open != nil && len(l.open.batch.Entri
 // which the client is to be told; unless all of it is committed it waits to be ordered.
 func (r *Replica) OnSubmit(from protocol.ID, m Submitted) (known Found) {
 	b := m.Request.Body()
-	if !r.Dir.From(&m.Request) || from != b.Client && !r.Dir.Member(from) || !b.Lawful() {
+	if !r.Dir.From(&m.Request) || from != b.Client && !r.Dir.Member(from) || !b.Lawful(r.Config.Limits) {
 		return known
 	}
 	d := r.st.DigestOfRequest(b)
@@ -54,7 +55,7 @@ func (r *Replica) OnSubmit(from protocol.ID, m Submitted) (known Found) {
 			return known
 		}
 	}
-	if fresh, _ := r.Requests.submit(d, &m, r.Tick, from == b.Client); fresh {
+	if fresh, _ := r.Requests.submit(d, &m, r.Tick, from); fresh {
 		r.enqueue(d)
 	}
 	return known
@@ -79,7 +80,8 @@ func (r *Replica) Fill(env *protocol.Env[bft.Message], ordered func(*bft.Request
 		}
 		m := x.Request.Body()
 		o := r.Lead.open
-		if o != nil && o.operations+len(m.Operations) > r.Config.MaxBatch && o.operations > 0 {
+		if o != nil && o.operations > 0 && (o.operations+len(m.Operations) > r.Config.MaxBatch ||
+			o.sizeBytes+m.Bytes() > r.Config.Limits.Batch) {
 			return
 		}
 		r.Lead.queue = r.Lead.queue[1:]
@@ -120,10 +122,11 @@ func (r *Replica) ReleaseHeld() {
 // order executes a request as the next of the open batch.
 func (r *Replica) order(now time.Duration, o *opening, d bft.Digest, m *bft.Request) []sessions.Entry {
 	now = sessions.SetTime(o.layer, max(now, sessions.Time(o.layer)))
-	entries := sessions.Execute(o.layer, r.Config.Service, now, r.Top+1, m)
+	entries := sessions.Execute(o.layer, r.Config.Service, r.Config.Limits, now, r.Top+1, m)
 	o.batch.Entries = append(o.batch.Entries, BatchEntry{d, now})
 	o.results = append(o.results, Executed{m, d, entries})
 	o.operations += len(m.Operations)
+	o.sizeBytes += m.Bytes()
 	for _, h := range r.Lead.held { // one of them may have waited for this one
 		if h.request != d {
 			r.enqueue(h.request)

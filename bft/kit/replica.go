@@ -21,10 +21,10 @@ const (
 	defaultClockSlack = 10 * time.Second
 
 	maxWaitingOfClient = 2048 // requests that a client has waiting at a replica
+	waitingBatches     = 4    // times the bytes of a batch that these have
 	maxReads           = 4096 // optimised reads that wait
 	maxTimeoutDoubling = 10
-	inlineBytes        = 1024 // of commands in a request that goes with its proposal
-	maxWants           = 8    // parts of a state that are asked for at once
+	maxWants           = 8 // parts of a state that are asked for at once
 	maxPageBytes       = 64 << 10
 
 	// MaxResent is of how many places one message has things resent.
@@ -65,6 +65,7 @@ type Replica struct {
 	records   map[bft.Seq]uint64                       // of accepted orders, the oldest index in the log
 	reached   map[protocol.ID][]bft.Signed[Checkpoint] // above Stable
 	reads     []waitingRead
+	resent    resent
 	transfer
 	repair
 }
@@ -118,13 +119,22 @@ func (r *Replica) Init(name string, c bft.ReplicaConfig, st *Statements, rules R
 	if err := c.Directory.Validate(); err != nil {
 		return err
 	}
+	var err error
+	if c.Limits, err = c.Limits.WithDefaults(); err != nil {
+		return fmt.Errorf("%s: ReplicaConfig: %w", name, err)
+	}
+	most := mostUnderCheckpoint(len(c.Directory.Members))
+	if c.CheckpointEvery > most {
+		return fmt.Errorf("%s: ReplicaConfig.CheckpointEvery is %d, more than %d: a view change of %d members would not fit "+
+			"in a message", name, c.CheckpointEvery, most, len(c.Directory.Members))
+	}
 	c.RoundTrip = cmp.Or(c.RoundTrip, defaultRoundTrip)
-	c.CheckpointEvery = cmp.Or(c.CheckpointEvery, defaultCheckpoint)
+	c.CheckpointEvery = cmp.Or(c.CheckpointEvery, min(defaultCheckpoint, most))
 	c.MaxBatch = cmp.Or(c.MaxBatch, defaultMaxBatch)
 	c.MaxUnderway = cmp.Or(c.MaxUnderway, defaultUnderway)
 	c.ClockSlack = cmp.Or(c.ClockSlack, defaultClockSlack)
 	*r = Replica{Config: c, Dir: c.Directory, Active: true, rules: rules, name: name, st: st,
-		Requests: newRequests(st, c.Directory, c.MaxBatch), performed: map[bft.Seq]*Performed{},
+		Requests: newRequests(st, &c), performed: map[bft.Seq]*Performed{},
 		records: map[bft.Seq]uint64{}, reached: map[protocol.ID][]bft.Signed[Checkpoint]{}}
 	for _, m := range c.Directory.Members {
 		if m.ID != c.ID {
@@ -165,7 +175,7 @@ func (r *Replica) OnPeer(env *protocol.Env[bft.Message], from protocol.ID, msg b
 	case StableProof:
 		r.OnStable(env, m.Proof)
 	case Wanted:
-		if out, ok := r.Requests.Answer(m); ok {
+		if out, n := r.Requests.Answer(m); n > 0 && r.Affords(from, n) {
 			env.Send(from, out)
 		}
 	case StateWanted:
@@ -180,7 +190,7 @@ func (r *Replica) OnPeer(env *protocol.Env[bft.Message], from protocol.ID, msg b
 
 // OnRead takes a query, which is answered from what is committed when all is up to a place.
 func (r *Replica) OnRead(env *protocol.Env[bft.Message], from protocol.ID, m ReadAsk, need bft.Seq) {
-	if _, ok := r.Dir.Clients[from]; !ok || len(r.reads) >= maxReads {
+	if _, ok := r.Dir.Clients[from]; !ok || len(r.reads) >= maxReads || len(m.Query) > r.Config.Limits.Command {
 		return
 	}
 	r.reads = append(r.reads, waitingRead{from, m, need})
@@ -198,10 +208,10 @@ func (r *Replica) AnswerReads(env *protocol.Env[bft.Message]) {
 			rest = append(rest, w)
 			continue
 		}
-		value := r.Config.Service.Read(sessions.ServiceView(r.Store.Committed()), w.ask.Query)
-		reply := ReadReply{ID: w.ask.ID, Digest: bft.Result{Outcome: bft.Executed, Value: value}.Digest()}
+		result := r.answer(w.ask.Query)
+		reply := ReadReply{ID: w.ask.ID, Digest: result.Digest()}
 		if w.ask.Full {
-			reply.Full, reply.Value = true, value
+			reply.Full, reply.Value = true, result.Value
 		}
 		env.Send(w.from, reply)
 	}

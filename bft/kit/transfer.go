@@ -245,7 +245,7 @@ func (r *Replica) onStateWanted(env *protocol.Env[bft.Message], from protocol.ID
 	}
 	for _, w := range m.Wants {
 		page, err := moment.Page(keyspace.Want(w), maxPageBytes)
-		if err == nil {
+		if err == nil && r.Affords(from, len(page)) {
 			env.Send(from, StatePage{m.Seq, w, page})
 		}
 	}

@@ -194,6 +194,47 @@ func TestPlants(t *testing.T) {
 			Also: []plant.Edit{{Old: "\t\tcase !ok:\n\t\t\toutcome = bft.Retry\n",
 				New: "\t\tcase !ok && !MUTANT:\n\t\t\toutcome = bft.Retry\n\t\tcase !ok:\n"}},
 		},
+		{
+			Name: "a batch is as large as its primary likes", Dir: "bft/kit", In: "bft/kit", Test: "TestBatchBytes",
+			Old: "q.sizeBytes(batch) <= q.limits.Batch", New: "(q.sizeBytes(batch) <= q.limits.Batch || MUTANT)",
+		},
+		{
+			Name: "a primary proposes what nobody accepts", Dir: "bft/kit", In: "bft/pbft", Test: "TestHugeRequests",
+			Old: "o.sizeBytes+m.Bytes() > r.Config.Limits.Batch) {",
+			New: "o.sizeBytes+m.Bytes() > r.Config.Limits.Batch && !MUTANT) {",
+		},
+		{
+			Name: "a client fills a replica's memory", Dir: "bft/kit", In: "bft/kit", Test: "TestWaitingBytes",
+			Old: "w.sizeBytes > waitingBatches*q.limits.Batch {",
+			New: "w.sizeBytes > waitingBatches*q.limits.Batch && !MUTANT {",
+		},
+		{
+			Name: "what members pass on counts for its client", Dir: "bft/kit", In: "bft/kit", Test: "TestWaitingBytes",
+			Old: "\tasker := asker{from, m.Request.Body().Client}\n",
+			New: "\tasker := asker{from, m.Request.Body().Client}\n\tif MUTANT {\n\t\tasker.by = asker.client\n\t}\n",
+		},
+		{
+			Name: "an answer is as large as the question asks", Dir: "bft/kit", In: "bft/kit", Test: "TestAnswerBytes",
+			Old: "if b := q.bodies[d]; b != nil && room > 0 {",
+			New: "if b := q.bodies[d]; b != nil && (room > 0 || MUTANT) {",
+		},
+		{
+			Name: "a replica sends again whatever it is asked for", Dir: "bft/kit", In: "bft/kit", Test: "TestAffords",
+			Old: "if r.resent.toBytes[to] >= tickBytes {", New: "if r.resent.toBytes[to] >= tickBytes && !MUTANT {",
+		},
+		{
+			Name: "all results go into one message", Dir: "bft/kit", In: "bft/kit", Test: "TestParts",
+			Old: "n < len(entries) && room > 0; n++ {", New: "n < len(entries) && (room > 0 || MUTANT); n++ {",
+		},
+		{
+			Name: "an answer to a query is as large as it likes",
+			Dir:  "bft/kit", In: "bft/pbft", Test: "TestLargeResults",
+			Old: "if len(value) > r.Config.Limits.Value {", New: "if len(value) > r.Config.Limits.Value && !MUTANT {",
+		},
+		{
+			Name: "a request is as large as its client likes", Dir: "bft", In: "bft", Test: "TestLawfulBytes",
+			Old: "if r.Bytes() > l.Request ||", New: "if r.Bytes() > l.Request && !MUTANT ||",
+		},
 	}
 	for i := range bugs {
 		bugs[i].Dir = cmp.Or(bugs[i].Dir, "bft/pbft")

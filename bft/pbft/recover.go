@@ -88,7 +88,7 @@ func (r *replica) onStatus(env *protocol.Env[bft.Message], from protocol.ID, m s
 	r.SayCheckpoints(env, from, m.Stable)
 	low := max(m.Committed, m.Stable, r.Low())
 	for seq := low + 1; seq <= low+kit.MaxResent; seq++ {
-		if p := r.places[seq]; p != nil {
+		if p := r.places[seq]; p != nil && r.Affords(from, kit.PlaceBytes) {
 			r.resend(env, from, m, p)
 		}
 	}
@@ -141,12 +141,12 @@ func (r *replica) needed(p *place) (bft.Digest, bool) {
 	return bft.Digest{}, false
 }
 
-// onBodies takes what the next places need.
-func (r *replica) onBodies(m kit.Bodies) {
+// onBodies takes what the next places need, and asks for more of them if there is more.
+func (r *replica) onBodies(env *protocol.Env[bft.Message], from protocol.ID, m kit.Bodies) {
 	for seq := r.Committed + 1; seq <= r.Low()+r.Window(); seq++ {
 		if p := r.places[seq]; p != nil {
 			if want, ok := r.needed(p); ok {
-				r.Requests.Take(m, want, seq)
+				r.TakeBodies(env, from, m, want, seq)
 			}
 		}
 	}

@@ -49,9 +49,11 @@ func (r *replica) Receive(env *protocol.Env[bft.Message], from protocol.ID, msg 
 	defer r.Store.Leave()
 	switch m := msg.(type) {
 	case kit.Submitted:
-		known := r.OnSubmit(from, m)
-		r.tell(env, m.Request.Body(), known.Committed, false, m.Full)
-		r.tell(env, m.Request.Body(), known.Tentative, true, m.Full)
+		b, known := m.Request.Body(), r.OnSubmit(from, m)
+		if r.AffordsEntries(b.Client, known.Committed, m.Full) && r.AffordsEntries(b.Client, known.Tentative, m.Full) {
+			r.tell(env, b, known.Committed, false, m.Full)
+			r.tell(env, b, known.Tentative, true, m.Full)
+		}
 	case kit.ReadAsk:
 		r.onRead(env, from, m)
 	default:
@@ -81,7 +83,7 @@ func (r *replica) onPeer(env *protocol.Env[bft.Message], from protocol.ID, msg b
 	case status:
 		r.onStatus(env, from, m)
 	case kit.Bodies:
-		r.onBodies(m)
+		r.onBodies(env, from, m)
 	}
 }
 

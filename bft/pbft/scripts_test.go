@@ -127,6 +127,12 @@ func TestSmallRoundTrip(t *testing.T) { bfttest.TestSmallRoundTrip(t, pbft.Proto
 // TestRot: what becomes wrong on a replica's disk is found and repaired.
 func TestRot(t *testing.T) { bfttest.TestRot(t, pbft.Protocol()) }
 
+// TestHugeRequests: what clients send is bounded in bytes.
+func TestHugeRequests(t *testing.T) { bfttest.TestHugeRequests(t, pbft.Protocol()) }
+
+// TestLargeResults: what clients get is bounded in bytes.
+func TestLargeResults(t *testing.T) { bfttest.TestLargeResults(t, pbft.Protocol()) }
+
 // TestBadClients: whatever clients do, the others are served by the first primary, as if they were
 // alone.
 func TestBadClients(t *testing.T) {

@@ -116,9 +116,9 @@ func (c *Client) Close() error {
 // Do is that of package client, for commands and queries that are not too large, as long as the
 // group has not refused this client.
 func (c *Client) Do(ctx context.Context, call bft.Call, first func(bft.Result)) (bft.Result, error) {
-	if n := len(call.Command); n > MaxCommandBytes {
+	if n, most := len(call.Command), bft.DefaultLimits().Command; n > most {
 		return bft.Result{}, &client.RejectedError{Kind: smr.Execute,
-			Reason: fmt.Sprintf("the command has %d bytes, more than %d", n, MaxCommandBytes), Unsent: true}
+			Reason: fmt.Sprintf("the command has %d bytes, more than %d", n, most), Unsent: true}
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

@@ -164,18 +164,13 @@ func (g *Group) name() string {
 
 func (g *Group) scheme() *bft.Scheme { return bft.NewScheme(g.name(), bft.Ed25519{}) }
 
-// Bounds of what hosts send: a batch may have 64 commands.
-const (
-	// MaxCommandBytes bounds a command or query.
-	MaxCommandBytes = 128 << 10
-	maxMessageBytes = 64*MaxCommandBytes + 1<<20
-	sendQueueBytes  = 4 * maxMessageBytes
-)
+// sendQueueBytes bounds what waits at a host to leave for another one.
+const sendQueueBytes = 8 * bft.MaxMessageBytes
 
 // network returns what the file says of the network of a host with a key.
 func (g *Group) network(key ed25519.PrivateKey) (transport.Config, error) {
 	c := transport.Config{Cluster: g.name(), FirstClient: firstClient, Keys: map[protocol.ID]ed25519.PublicKey{},
-		MaxMessageBytes: maxMessageBytes, QueueBytes: sendQueueBytes}
+		MaxMessageBytes: bft.MaxMessageBytes, QueueBytes: sendQueueBytes}
 	for _, m := range g.directory.Members {
 		c.Keys[m.ID] = ed25519.PublicKey(m.Key[:])
 	}

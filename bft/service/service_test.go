@@ -393,7 +393,7 @@ func TestNoQuorum(t *testing.T) {
 			if want := "2 of 4 members are reached, which is no quorum"; err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("got %v, want one with %q", err, want)
 			}
-			_, err = c.Execute(ctx, make([]byte, MaxCommandBytes+1))
+			_, err = c.Execute(ctx, make([]byte, bft.DefaultLimits().Command+1))
 			if !errors.As(err, new(*client.RejectedError)) {
 				t.Errorf("a command that is too large: %v", err)
 			}

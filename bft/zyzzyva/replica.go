@@ -77,7 +77,10 @@ func (r *replica) Receive(env *protocol.Env[bft.Message], from protocol.ID, msg 
 	_, client := r.Dir.Clients[from]
 	switch m := msg.(type) {
 	case kit.Submitted:
-		r.tellFound(env, m.Request.Body().Client, m.Request.Body().Session, r.OnSubmit(from, m), m.Full)
+		b, known := m.Request.Body(), r.OnSubmit(from, m)
+		if r.AffordsEntries(b.Client, known.Committed, m.Full) && r.AffordsEntries(b.Client, known.Tentative, m.Full) {
+			r.tellFound(env, b.Client, b.Session, known, m.Full)
+		}
 	case kit.ReadAsk:
 		r.OnRead(env, from, m, r.last)
 	case certified:
@@ -110,7 +113,7 @@ func (r *replica) onPeer(env *protocol.Env[bft.Message], from protocol.ID, msg b
 	case concluded:
 		r.onConcluded(from, m)
 	case kit.Bodies:
-		r.onBodies(m)
+		r.onBodies(env, from, m)
 	}
 }
 

@@ -97,6 +97,12 @@ func TestAllCrash(t *testing.T) {
 	}
 }
 
+// TestHugeRequests: what clients send is bounded in bytes.
+func TestHugeRequests(t *testing.T) { bfttest.TestHugeRequests(t, zyzzyva.Protocol()) }
+
+// TestLargeResults: what clients get is bounded in bytes.
+func TestLargeResults(t *testing.T) { bfttest.TestLargeResults(t, zyzzyva.Protocol()) }
+
 // TestBadClients: whatever clients do, also with certificates, the others are served by the first
 // primary, as if they were alone.
 func TestBadClients(t *testing.T) {
