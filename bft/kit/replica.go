@@ -245,6 +245,9 @@ func (r *Replica) Accept(batch bft.Digest, seq bft.Seq, record uint64) {
 		r.Latest = max(r.Latest, e.Time)
 	}
 	r.Requests.Known(batch, seq)
+	if seq > r.first {
+		r.Requests.noteOrdered(batch)
+	}
 }
 
 // Logged notes that the log has a record of a place.

@@ -22,6 +22,8 @@ type Requests struct {
 	known    map[bft.Digest]bft.Seq // the last place for which a batch was accepted
 	arrivals []bft.Digest           // waiting requests in the order in which they came
 	waiting  map[asker]waiting
+	turns    map[protocol.ID]*turn // of clients of which something waits
+	ordered  int                   // requests that were accepted, see turn
 }
 
 // asker is who has given this replica requests of a client: the client or a member.
@@ -43,7 +45,8 @@ type Body struct {
 
 func newRequests(st *Statements, c *bft.ReplicaConfig) Requests {
 	return Requests{st: st, dir: c.Directory, maxBatch: c.MaxBatch, limits: c.Limits, bodies: map[bft.Digest]*Body{},
-		batches: map[bft.Digest]Batch{}, known: map[bft.Digest]bft.Seq{}, waiting: map[asker]waiting{}}
+		batches: map[bft.Digest]Batch{}, known: map[bft.Digest]bft.Seq{}, waiting: map[asker]waiting{},
+		turns: map[protocol.ID]*turn{}}
 }
 
 // Body returns a request, nil if it is not here.
@@ -78,6 +81,12 @@ func (q *Requests) submit(d bft.Digest, m *Submitted, tick int, from protocol.ID
 		}
 		x.waiting, x.asker, x.Since = true, asker, tick
 		q.waiting[asker] = w
+		t := q.turns[asker.client]
+		if t == nil {
+			t = &turn{mark: q.ordered}
+			q.turns[asker.client] = t
+		}
+		t.waiting++
 		q.arrivals = append(q.arrivals, d)
 		fresh = true
 	}
@@ -92,6 +101,11 @@ func (q *Requests) Settled(d bft.Digest) {
 		w := q.waiting[b.asker]
 		if q.waiting[b.asker] = (waiting{w.requests - 1, w.sizeBytes - b.Request.Body().Bytes()}); w.requests == 1 {
 			delete(q.waiting, b.asker)
+		}
+		if t := q.turns[b.asker.client]; t.waiting > 1 {
+			t.waiting--
+		} else {
+			delete(q.turns, b.asker.client)
 		}
 		// It is near the front, as requests are executed in about the order in which they come.
 		i := slices.Index(q.arrivals, d)
@@ -238,13 +252,18 @@ func (r *Replica) TakeBodies(env *protocol.Env[bft.Message], from protocol.ID, m
 func (q *Requests) oldest(base keyspace.Reader) *Body {
 	for len(q.arrivals) > 0 {
 		x := q.bodies[q.arrivals[0]]
-		m := x.Request.Body()
-		if fresh(base, m) && sessions.Fits(base, m) {
+		if q.owed(base, x) {
 			return x
 		}
 		q.Settled(q.arrivals[0])
 	}
 	return nil
+}
+
+// owed reports whether a request that waits can be executed.
+func (q *Requests) owed(base keyspace.Reader, x *Body) bool {
+	m := x.Request.Body()
+	return fresh(base, m) && sessions.Fits(base, m)
 }
 
 // fresh reports whether some operation of a request was not executed yet.

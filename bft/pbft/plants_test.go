@@ -32,8 +32,8 @@ func TestPlants(t *testing.T) {
 		},
 		{
 			Name: "a starved client waits for ever", Dir: "bft/kit", In: "bft/pbft", Test: "TestEveryStrategy/starve",
-			Old: "r.late = oldest.Passed && r.Tick-oldest.Since > r.Timeout()\n",
-			New: "r.late = oldest.Passed && r.Tick-oldest.Since > r.Timeout() && !MUTANT\n",
+			Old: "r.late = oldest.Passed && r.Tick-oldest.Since > r.Timeout() ||",
+			New: "r.late = oldest.Passed && r.Tick-oldest.Since > r.Timeout() && !MUTANT ||",
 		},
 		{
 			Name: "timeouts double only if no view begins", Dir: "bft/kit", In: "bft/pbft", Test: "TestSmallRoundTrip",
@@ -154,8 +154,8 @@ func TestPlants(t *testing.T) {
 		},
 		{
 			Name: "what cannot be executed any more ends a view", Dir: "bft/kit", In: "bft/pbft", Test: "TestBadClients",
-			Old: "fresh(base, m) && sessions.Fits(base, m) {",
-			New: "(fresh(base, m) || MUTANT) && sessions.Fits(base, m) {",
+			Old: "return fresh(base, m) && sessions.Fits(base, m)",
+			New: "return (fresh(base, m) || MUTANT) && sessions.Fits(base, m)",
 		},
 		{
 			Name: "what the client did not give the primary ends a view",
@@ -234,6 +234,31 @@ func TestPlants(t *testing.T) {
 		{
 			Name: "a request is as large as its client likes", Dir: "bft", In: "bft", Test: "TestLawfulBytes",
 			Old: "if r.Bytes() > l.Request ||", New: "if r.Bytes() > l.Request && !MUTANT ||",
+		},
+		{
+			Name: "a primary orders others as long as it likes", Dir: "bft/kit", In: "bft/pbft", Test: "TestOvertaken",
+			Old: "case t.told:\n", New: "case t.told && !MUTANT:\n",
+		},
+		{
+			Name: "a primary that was told has no time", Dir: "bft/kit", In: "bft/pbft", Test: "TestOvertaken",
+			Old: "t.told && q.ordered-t.mark <= may {", New: "t.told && q.ordered-t.mark <= may && !MUTANT {",
+		},
+		{
+			Name: "a turn does not end the count", Dir: "bft/kit", In: "bft/pbft", Test: "TestOvertaken",
+			Old: "if t := q.turns[b.Request.Body().Client]; t != nil {",
+			New: "if t := q.turns[b.Request.Body().Client]; t != nil && !MUTANT {",
+		},
+		{
+			Name: "who asks for much is ordered first", Dir: "bft/kit", In: "bft/kit", Test: "TestLines",
+			Old: "\t\tq.credit += turnCost\n", New: "\t\tif q.credit += turnCost; MUTANT {\n\t\t\tcontinue\n\t\t}\n",
+		},
+		{
+			Name: "large requests cost no more than small ones", Dir: "bft/kit", In: "bft/kit", Test: "TestLines",
+			Old: "credit -= cost(m) }", New: "credit--; if !MUTANT {\n\t\tl.of[m.Client].credit -= cost(m) - 1\n\t}\n}",
+		},
+		{
+			Name: "what others wait for stands behind", Dir: "bft/kit", In: "bft/kit", Test: "TestLines",
+			Old: "\tif front {\n", New: "\tif front && !MUTANT {\n",
 		},
 	}
 	for i := range bugs {
