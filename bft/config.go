@@ -75,6 +75,9 @@ type Standing struct {
 	Transfers, Refused int
 	// Repairs is how many times it has found that its disk had something else than it should.
 	Repairs int
+	// Caught is how many views it has ended since it started because what their primaries had signed
+	// proved that they lie.
+	Caught int
 }
 
 // Observed is a replica that can be looked at.

@@ -67,6 +67,7 @@ type Report struct {
 	// Transfers is how many states the honest replicas have fetched, and Refused how many parts that
 	// they were given were wrong: those that are up at the end, since they started.
 	Transfers, Refused int
+	Caught             int      // likewise, how often they caught a primary at a lie
 	Repairs            int      // likewise, how often they found that their disks were damaged
 	Writes             []uint64 // by replica, how many of its calls wrote something in Scenario.For
 	Crashes, Restarts  int
@@ -126,6 +127,7 @@ func Play(sc Scenario) (Report, error) {
 		if o := w.observed(id); o != nil {
 			w.report.Transfers += o.Standing().Transfers
 			w.report.Refused += o.Standing().Refused
+			w.report.Caught += o.Standing().Caught
 			w.report.Repairs += o.Standing().Repairs
 		}
 	}

@@ -56,6 +56,7 @@ type Replica struct {
 	Tick      int
 	Since     int // the tick in which the view, or its change, began
 	Doublings int // of the timeout
+	Caught    int // primaries, at lies that they signed
 
 	pace
 	rules     Rules
@@ -260,7 +261,7 @@ func (r *Replica) Logged(seq bft.Seq, record uint64) {
 // Standing returns how the replica is.
 func (r *Replica) Standing() bft.Standing {
 	return bft.Standing{View: r.View, Active: r.Active, Stable: r.Low(), Committed: r.Committed, Executed: r.Executed,
-		Top: r.Top, High: r.Low() + r.Window(), Transfers: r.transfers, Refused: r.refused, Repairs: r.repairs}
+		Top: r.Top, High: r.Low() + r.Window(), Transfers: r.transfers, Refused: r.refused, Repairs: r.repairs, Caught: r.Caught}
 }
 
 // State returns what the replica has committed. It is there to be looked at.

@@ -181,6 +181,9 @@ func (r *replica) advance(env *protocol.Env[bft.Message]) {
 	}
 	for !r.Repair(env) && (r.execute(env) || r.commit(env)) {
 	}
+	if r.Fetching() {
+		r.faith.whole = false
+	}
 	r.AnswerReads(env)
 	r.propose(env)
 }
@@ -210,6 +213,9 @@ func (r *replica) execute(env *protocol.Env[bft.Message]) bool {
 		return false
 	}
 	r.Executed++
+	if p.offer == nil || p.offer.Body().Batch != batch {
+		r.faith.whole = false // others have decided that, in a later view perhaps
+	}
 	r.reply(env, r.Performed(p.seq), tentative)
 	return true
 }

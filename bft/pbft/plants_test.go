@@ -260,6 +260,28 @@ func TestPlants(t *testing.T) {
 			Name: "what others wait for stands behind", Dir: "bft/kit", In: "bft/kit", Test: "TestLines",
 			Old: "\tif front {\n", New: "\tif front && !MUTANT {\n",
 		},
+		{
+			Name: "a primary that lies leads on", Test: "TestLyingPrimary",
+			Old: "x.Seq > r.faith.since && x.Result.Digest() != i.Result.Digest() {",
+			New: "x.Seq > r.faith.since && x.Result.Digest() != i.Result.Digest() && !MUTANT {",
+		},
+		{
+			Name: "what is committed in a view proves a lie", Test: "TestCommittedInTheViewIsNoProof",
+			Old: "if p.offer == nil || p.offer.Body().Batch != batch {",
+			New: "if (p.offer == nil || p.offer.Body().Batch != batch) && !MUTANT {",
+		},
+		{
+			Name: "what was executed before a view proves a lie in it", Test: "TestExecutedBeforeTheViewIsNoProof",
+			Old: "*p.done != b.Orders[i].Body().Batch {", New: "*p.done != b.Orders[i].Body().Batch && !MUTANT {",
+		},
+		{
+			Name: "anybody's early reply proves a lie", Test: "TestLieEndsTheView",
+			Old: "e.View != r.View || !m.Reply.By(", New: "e.View != r.View || !MUTANT && !m.Reply.By(",
+		},
+		{
+			Name: "a lie is shown whatever the result", Test: "TestClientShowsLies",
+			Old: "if !right && c.shown != w.early {", New: "if (!right || MUTANT) && c.shown != w.early {",
+		},
 	}
 	for i := range bugs {
 		bugs[i].Dir = cmp.Or(bugs[i].Dir, "bft/pbft")

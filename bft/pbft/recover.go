@@ -21,6 +21,7 @@ func (r *replica) Start(env *protocol.Env[bft.Message], log []protocol.Record[bf
 	}
 	defer r.Store.Leave()
 	r.remember(env)
+	r.faith.whole = len(log) == 0 && r.View == 0 && r.Committed == 0
 	r.offerAgain()
 	for _, rec := range log {
 		r.replay(rec)

@@ -19,6 +19,7 @@ type replica struct {
 	own     *bft.Signed[changeBody]
 	again   map[protocol.ID]int    // from which tick on a member that lacks own is sent it again
 	start   *bft.Signed[startBody] // of the present view, nil of the first one
+	faith   faith
 }
 
 // patience is for how many ticks a request may wait, and a new view be awaited, at first.
@@ -56,6 +57,8 @@ func (r *replica) Receive(env *protocol.Env[bft.Message], from protocol.ID, msg 
 		}
 	case kit.ReadAsk:
 		r.onRead(env, from, m)
+	case lie:
+		r.onLie(env, m)
 	default:
 		if !r.Dir.Member(from) || from == r.Config.ID {
 			return

@@ -65,6 +65,7 @@ func samples() (*statements, []bft.Message) {
 	result := bft.Result{Outcome: bft.Executed, Value: []byte("v")}
 	return st, append(shared,
 		earlyReply{st.early.Sign(sc, me, earlyBody{1, 7, 2, []earlyItem{{4, result}}})},
+		lie{st.early.Sign(sc, me, earlyBody{1, 7, 2, []earlyItem{{4, result}}})},
 		proposal{order, b, []bft.Signed[bft.Request]{r}}, prepare{vote}, viewChange{change}, newView{start},
 		preparedRecord{p}, replies{1, 2, []replyItem{{4, 5, true, result.Digest(), true, result}, {Number: 5, Seq: 6}}},
 		commit{o, true}, status{1, true, 8, 9}, viewRecord{3, true})

@@ -104,6 +104,7 @@ func (r *replica) enter(env *protocol.Env[bft.Message], s bft.Signed[startBody])
 		first = b.Orders[n-1].Body().Seq
 	}
 	r.Begin(b.View, first)
+	r.swear(b)
 	r.start = &s
 	r.changes.Forget(r.View)
 	r.Put(env, viewKey, viewRecord{r.View, true})

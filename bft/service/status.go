@@ -35,6 +35,9 @@ type Status struct {
 	// Repairs is how many times since it started its disk had something else than it should, which was
 	// fetched from others.
 	Repairs int `json:"repairs"`
+	// Caught is how many views it has ended since it started because what their primaries had signed
+	// proved that they lie.
+	Caught int `json:"caught"`
 	// Unreached are the members that it does not reach, and why. RefusedHandshakes counts connections
 	// of hosts without a key of the group, RefusedStreams those that spoke for somebody else, and
 	// Malformed messages that could not be read.
@@ -89,7 +92,7 @@ func (r *Replica) describe(s bft.Standing) Status {
 	out := Status{
 		Replica: r.cfg.ID, Role: Backup, View: s.View, Primary: primary,
 		Stable: s.Stable, High: s.High, Committed: s.Committed, Executed: s.Executed, Proposed: s.Top,
-		Transfers: s.Transfers, RefusedParts: s.Refused, Repairs: s.Repairs, Unreached: []Unreached{},
+		Transfers: s.Transfers, RefusedParts: s.Refused, Repairs: s.Repairs, Caught: s.Caught, Unreached: []Unreached{},
 		Protocol: g.proto.Name, Service: g.Service, Disk: r.node.Disk(),
 		UptimeSeconds: int64(time.Since(r.started) / time.Second),
 	}

@@ -21,6 +21,7 @@ func (r *replica) watch(env *protocol.Env[bft.Message]) {
 func (r *replica) accuse(env *protocol.Env[bft.Message], m misdeed) {
 	if r.proven(m) {
 		r.ToOthers(env, m)
+		r.Caught++
 		r.giveUp(env, r.View+1)
 	}
 }
@@ -35,6 +36,7 @@ func (r *replica) proven(m misdeed) bool {
 // onMisdeed believes nobody: what is signed speaks for itself.
 func (r *replica) onMisdeed(env *protocol.Env[bft.Message], m misdeed) {
 	if r.proven(m) {
+		r.Caught++
 		r.giveUp(env, r.View+1)
 	}
 }

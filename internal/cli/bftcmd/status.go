@@ -128,6 +128,10 @@ func trouble(statuses []service.Status) []string {
 			say("replica %d found %s that its disk had something else than it should, and fetched that from others",
 				s.Replica, command.Counted(s.Repairs, "time"))
 		}
+		if s.Caught > 0 {
+			say("replica %d has caught primaries at lies that they had signed %s", s.Replica,
+				command.Counted(s.Caught, "time"))
+		}
 		if s.RefusedParts > 0 {
 			say("replica %d was given %s of a state that were wrong", s.Replica,
 				command.Counted(s.RefusedParts, "part"))
