@@ -27,6 +27,8 @@ type Scenario struct {
 	Clients  int // 0 is 3
 	// Traitors are replicas that do as they like, by the place of each among the members, from 0 on.
 	Traitors map[int]bft.Traitor
+	// Twins, if there is one, says which members run twice. They count as traitors.
+	Twins *Twins
 	// Rotting are replicas whose disks change by themselves, likewise. They are honest.
 	Rotting map[int]bft.Traitor
 	// BadClients is how many clients do as they like, and Bad are the strategies of further ones.
@@ -165,6 +167,7 @@ func (w *World) build() error {
 		return err
 	}
 	w.Sim = s
+	var replicas []bft.ReplicaConfig
 	for i, m := range w.dir.Members {
 		cfg := bft.ReplicaConfig{ID: m.ID, Directory: &w.dir, Scheme: scheme, Signer: signer(m.ID), Service: w.load.Service(),
 			RoundTrip: sc.RoundTrip, CheckpointEvery: 8, Limits: sc.Limits}
@@ -172,7 +175,7 @@ func (w *World) build() error {
 			return err
 		}
 		traitor := sc.Traitors[i]
-		if traitor == nil {
+		if traitor == nil && !sc.Twins.has(i) {
 			w.honest = append(w.honest, m.ID)
 			traitor = sc.Rotting[i]
 		}
@@ -181,11 +184,15 @@ func (w *World) build() error {
 			if traitor != nil {
 				return traitor(node, cfg)
 			}
-			return node
+			return w.wrap(node, i)
 		}})
 		if err != nil {
 			return err
 		}
+		replicas = append(replicas, cfg)
+	}
+	if err := w.addTwins(replicas, sites); err != nil {
+		return err
 	}
 	for i := range sc.Clients {
 		c := &client{w: w, id: firstClient + protocol.ID(i), calls: map[bft.CallID]*call{}}
@@ -197,7 +204,7 @@ func (w *World) build() error {
 			if err != nil {
 				panic(err)
 			}
-			return node
+			return w.wrap(node, -1)
 		}})
 		if err != nil {
 			return err

@@ -121,6 +121,9 @@ func TestAllCrash(t *testing.T) {
 	}
 }
 
+// TestTwins: members that run twice make nobody differ, however the group is parted.
+func TestTwins(t *testing.T) { bfttest.TestTwins(t, pbft.Protocol()) }
+
 // TestSmallRoundTrip: timeouts rise to what the group needs, and stay there.
 func TestSmallRoundTrip(t *testing.T) { bfttest.TestSmallRoundTrip(t, pbft.Protocol()) }
 

@@ -115,6 +115,9 @@ func TestBadClients(t *testing.T) {
 	}
 }
 
+// TestTwins: members that run twice make nobody differ, however the group is parted.
+func TestTwins(t *testing.T) { bfttest.TestTwins(t, zyzzyva.Protocol()) }
+
 // TestSmallRoundTrip: timeouts rise to what the group needs, and stay there.
 func TestSmallRoundTrip(t *testing.T) { bfttest.TestSmallRoundTrip(t, zyzzyva.Protocol()) }
 
