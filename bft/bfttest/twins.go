@@ -200,6 +200,9 @@ func TestTwins(t *testing.T, p bft.Protocol) {
 		members, twins := randomTwins(uint64(first + i))
 		play(fmt.Sprint("seed ", first+i), members, twins)
 	}
+	for _, n := range []int{3501, 12013} { // which have found something
+		play(fmt.Sprint("three views, setting ", n), 4, TwinsOf(3, n))
+	}
 	if seed.Named() {
 		for i := range seed.Count(t, three/64) {
 			n := (first + i*stride) % three

@@ -73,6 +73,7 @@ func (r *replica) cut() {
 	end := max(r.base, r.Committed)
 	maps.DeleteFunc(r.places, func(seq bft.Seq, _ *place) bool { return seq > end })
 	r.last = max(r.last, end)
+	r.concluded = min(r.concluded, r.last)
 	r.doubt()
 }
 

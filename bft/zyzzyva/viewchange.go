@@ -151,6 +151,7 @@ func (r *replica) enter(env *protocol.Env[bft.Message], m newView, b beginning) 
 	r.begun(viewRecord{View: v, Active: true, LogView: v, From: low.Seq, Root: low.History, Batches: b.batches,
 		Proof: m.Proof})
 	r.cut()
+	r.concluded = r.Committed // what others have said is committed need not be in this log
 	r.start, r.next, r.own = &m, nil, nil
 	r.changes.Forget(v)
 	clear(r.offers)
