@@ -136,8 +136,8 @@ func ResultFields(c *wirefmt.Coder, r *Result) {
 // Lawful reports whether a request is one that a replica may order. That is a function of the
 // request and the limits alone, so all replicas agree.
 func (r *Request) Lawful(l Limits) bool {
-	if r.Bytes() > l.Request || r.First == 0 || r.Acked >= r.First || len(r.Operations) == 0 || len(r.Operations) > MaxOperations ||
-		r.First+MaxOperations < r.First {
+	if r.Bytes() > l.Request || r.First == 0 || r.Acked >= r.First || len(r.Operations) == 0 ||
+		len(r.Operations) > MaxOperations || r.First+MaxOperations < r.First {
 		return false
 	}
 	for i, o := range r.Operations {

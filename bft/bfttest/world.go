@@ -153,14 +153,7 @@ func (w *World) build() error {
 		CheckEvery: 16, Check: w.check, App: w.app, TraceKeep: 400, Replay: sc.Replay,
 	}
 	if sc.Work > 0 {
-		config.Service = func(c sim.Call[bft.Message]) time.Duration {
-			b, err := config.Codec.Append(nil, c.Msg)
-			if c.Kind != sim.CallReceive || err != nil { // from its application
-				return 0
-			}
-			return sc.Work * time.Duration(1+len(b)/100)
-		}
-		config.Machine = func(protocol.ID) protocol.ID { return 1 }
+		work(&config, sc.Work)
 	}
 	s, err := sim.New(config)
 	if err != nil {
@@ -194,13 +187,32 @@ func (w *World) build() error {
 	if err := w.addTwins(replicas, sites); err != nil {
 		return err
 	}
-	for i := range sc.Clients {
+	if err := w.addClients(scheme, signer, sites); err != nil {
+		return err
+	}
+	return w.addBadClients(scheme, signer, sites)
+}
+
+// work has calls take time by the size of their messages, on one machine.
+func work(config *sim.Config[bft.Message], per100Bytes time.Duration) {
+	config.Service = func(c sim.Call[bft.Message]) time.Duration {
+		b, err := config.Codec.Append(nil, c.Msg)
+		if c.Kind != sim.CallReceive || err != nil { // from its application
+			return 0
+		}
+		return per100Bytes * time.Duration(1+len(b)/100)
+	}
+	config.Machine = func(protocol.ID) protocol.ID { return 1 }
+}
+
+func (w *World) addClients(scheme *bft.Scheme, signer func(protocol.ID) *bft.Signer, sites []wan.Site) error {
+	for i := range w.sc.Clients {
 		c := &client{w: w, id: firstClient + protocol.ID(i), calls: map[bft.CallID]*call{}}
-		cfg := bft.ClientConfig{ID: c.id, Directory: &w.dir, Scheme: scheme, Signer: signer(c.id), RoundTrip: sc.RoundTrip,
-			Ordered: sc.Ordered, Limits: sc.Limits}
+		cfg := bft.ClientConfig{ID: c.id, Directory: &w.dir, Scheme: scheme, Signer: signer(c.id), RoundTrip: w.sc.RoundTrip,
+			Ordered: w.sc.Ordered, Limits: w.sc.Limits}
 		w.clients = append(w.clients, c)
-		err := s.Add(sim.Node[bft.Message]{ID: c.id, Site: sites[i%len(sites)], New: func() protocol.Node[bft.Message] {
-			node, err := sc.Protocol.NewClient(cfg)
+		err := w.Sim.Add(sim.Node[bft.Message]{ID: c.id, Site: sites[i%len(sites)], New: func() protocol.Node[bft.Message] {
+			node, err := w.sc.Protocol.NewClient(cfg)
 			if err != nil {
 				panic(err)
 			}
@@ -210,7 +222,7 @@ func (w *World) build() error {
 			return err
 		}
 	}
-	return w.addBadClients(scheme, signer, sites)
+	return nil
 }
 
 // keys makes the group's directory.

@@ -58,9 +58,6 @@ type read struct {
 	values map[bft.Digest]bft.Result
 }
 
-// oversized is the answer to a query of which the value is too large.
-var oversized = bft.Result{Outcome: bft.Oversized}
-
 // FlushTimer is the timer by which calls of one moment are sent at once.
 type FlushTimer struct{}
 
@@ -148,7 +145,9 @@ func (c *Client[O]) OnCall(env *protocol.Env[bft.Message], call bft.Call) {
 	}
 	n := len(c.Dir.Members)
 	c.reads[call.ID] = &read{call: call, at: c.Tick, said: make([]bft.Digest, n), spoke: make([]bool, n),
-		values: map[bft.Digest]bft.Result{oversized.Digest(): oversized}}
+		values: map[bft.Digest]bft.Result{}}
+	tooLarge := bft.Result{Outcome: bft.Oversized} // which is known by its digest
+	c.reads[call.ID].values[tooLarge.Digest()] = tooLarge
 	for i, m := range c.Dir.Members {
 		env.SendAhead(m.ID, ReadAsk{uint64(call.ID), call.Command, i == int(call.ID)%n})
 	}

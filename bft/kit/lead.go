@@ -73,8 +73,8 @@ func (r *Replica) enqueue(d bft.Digest, front bool) {
 	}
 }
 
-// Fill executes what waits, as long as the open batch has room: of each client in the order in which
-// it came. It says what became of each request, which is so if the view lasts.
+// Fill executes what waits, as long as the open batch has room: of each client in the order in
+// which it came. It says what became of each request, which is so if the view lasts.
 func (r *Replica) Fill(env *protocol.Env[bft.Message], ordered func(*bft.Request, []sessions.Entry)) {
 	for {
 		d, ok := r.Lead.lines.next()

@@ -261,7 +261,8 @@ func (r *Replica) Logged(seq bft.Seq, record uint64) {
 // Standing returns how the replica is.
 func (r *Replica) Standing() bft.Standing {
 	return bft.Standing{View: r.View, Active: r.Active, Stable: r.Low(), Committed: r.Committed, Executed: r.Executed,
-		Top: r.Top, High: r.Low() + r.Window(), Transfers: r.transfers, Refused: r.refused, Repairs: r.repairs, Caught: r.Caught}
+		Top: r.Top, High: r.Low() + r.Window(), Transfers: r.transfers, Refused: r.refused, Repairs: r.repairs,
+		Caught: r.Caught}
 }
 
 // State returns what the replica has committed. It is there to be looked at.

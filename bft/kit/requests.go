@@ -72,7 +72,8 @@ func (q *Requests) submit(d bft.Digest, m *Submitted, tick int, from protocol.ID
 	if x == nil || !x.waiting {
 		w := q.waiting[asker]
 		w.requests++
-		if w.sizeBytes += m.Request.Body().Bytes(); w.requests > maxWaitingOfClient || w.sizeBytes > waitingBatches*q.limits.Batch {
+		w.sizeBytes += m.Request.Body().Bytes()
+		if w.requests > maxWaitingOfClient || w.sizeBytes > waitingBatches*q.limits.Batch {
 			return false, false
 		}
 		if x == nil {
@@ -124,7 +125,8 @@ func (q *Requests) TakeBatch(b Batch, want bft.Digest) {
 	}
 }
 
-// TakeRequest keeps a request if a batch has it that is here, and reports whether it did not before.
+// TakeRequest keeps a request if a batch has it that is here, and reports whether it did not
+// before.
 func (q *Requests) TakeRequest(m *bft.Signed[bft.Request], of bft.Digest) (fresh bool) {
 	if !q.dir.From(m) || !m.Body().Lawful(q.limits) {
 		return false

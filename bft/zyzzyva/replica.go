@@ -41,8 +41,8 @@ type replica struct {
 	asked    int // the tick in which a hole was asked for last
 }
 
-// patience is for how many ticks a request may wait, and a new view be awaited, at first. When there
-// are no clients that bring certificates it takes five to commit.
+// patience is for how many ticks a request may wait, and a new view be awaited, at first. When
+// there are no clients that bring certificates it takes five to commit.
 const patience = 12
 
 // place is a number in the order, of the log.
