@@ -18,8 +18,8 @@ import (
 
 // Twins are a setting in the manner of Bano and others, "Twins: BFT Systems Made Robust": some
 // members run twice, with one key and one ID, so the two say what contradicts each other without
-// any code of a traitor. In the first views messages pass only within parts of the group; each view ends
-// after a while, as nothing passes in it any more. Then everybody hears everybody.
+// any code of a traitor. In the first views messages pass only within parts of the group; each view
+// ends after a while, as nothing passes in it any more. Then everybody hears everybody.
 type Twins struct {
 	// Places are those of the members that run twice, among the members.
 	Places []int
