@@ -49,6 +49,7 @@ type Replica struct {
 	commits  prometheus.Histogram
 	store    *wal.Store
 	host     *host.Host
+	codec    *metered
 	node     *host.Node[bft.Message]
 	status   *host.Node[statusMessage]
 	asking   callers.Table[bft.Standing]
@@ -126,8 +127,9 @@ func (r *Replica) open(o ReplicaOptions) error {
 	if err != nil {
 		return err
 	}
+	r.codec = newMetered(cfg.group.proto.Codec, cfg.group.name(), bft.Ed25519{})
 	r.node, err = host.Add(r.host, host.Spec[bft.Message]{
-		Group: nodeGroup, ID: cfg.ID, Node: node, Codec: cfg.group.proto.Codec(cfg.group.scheme()), Disk: disk,
+		Group: nodeGroup, ID: cfg.ID, Node: node, Codec: r.codec, Disk: disk,
 		App: r.onMessage, Committed: func(took time.Duration) { r.commits.Observe(took.Seconds()) },
 	})
 	if err != nil {

@@ -45,11 +45,13 @@ type Status struct {
 	RefusedHandshakes uint64      `json:"refused_handshakes"`
 	RefusedStreams    uint64      `json:"refused_streams"`
 	Malformed         uint64      `json:"malformed"`
-	Protocol          string      `json:"protocol"`
-	Service           string      `json:"service"`
-	Disk              string      `json:"disk"`
-	UptimeSeconds     int64       `json:"uptime_seconds"`
-	Error             string      `json:"error,omitempty"` // why it is unreachable
+	// UncheckedSignatures are those that it did not check, as their peer had sent too many.
+	UncheckedSignatures uint64 `json:"unchecked_signatures"`
+	Protocol            string `json:"protocol"`
+	Service             string `json:"service"`
+	Disk                string `json:"disk"`
+	UptimeSeconds       int64  `json:"uptime_seconds"`
+	Error               string `json:"error,omitempty"` // why it is unreachable
 }
 
 // An Unreached is a member that a replica does not reach.
@@ -104,6 +106,7 @@ func (r *Replica) describe(s bft.Standing) Status {
 	}
 	h := r.host.Stats()
 	out.RefusedHandshakes, out.RefusedStreams = h.Network.RefusedHandshakes, h.Network.RefusedStreams
+	out.UncheckedSignatures = r.codec.unchecked.Load()
 	for _, n := range h.Nodes {
 		out.Malformed += n.Malformed
 	}

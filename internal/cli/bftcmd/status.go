@@ -124,6 +124,10 @@ func trouble(statuses []service.Status) []string {
 		if s.Malformed > 0 {
 			say("replica %d could not read %s", s.Replica, command.Counted(int(s.Malformed), "message"))
 		}
+		if n := s.UncheckedSignatures; n > 0 {
+			say("replica %d has left %s unchecked, as a peer has sent too many", s.Replica,
+				command.Counted(int(n), "signature"))
+		}
 		if s.Repairs > 0 {
 			say("replica %d found %s that its disk had something else than it should, and fetched that from others",
 				s.Replica, command.Counted(s.Repairs, "time"))
