@@ -101,8 +101,8 @@ soak:
 		echo "==> FORESAY_SEED=$$seed"; \
 		FORESAY_PLANTS=all FORESAY_SEED=$$seed $(SOAK) || \
 			{ echo "replay: FORESAY_PLANTS=all FORESAY_SEED=$$seed $(SOAK)"; exit 1; }; \
-		FORESAY_SEED=$$seed go test -count=1 -run '^(TestSeeds|TestTraitors)$$' ./bft/... || \
-			{ echo "replay: FORESAY_SEED=$$seed go test -run '^(TestSeeds|TestTraitors)$$' ./bft/..."; exit 1; }; \
+		FORESAY_SEED=$$seed go test -count=1 -run '^(TestSeeds|TestTraitors|TestTwins)$$' ./bft/... || \
+			{ echo "replay: FORESAY_SEED=$$seed go test -run '^(TestSeeds|TestTraitors|TestTwins)$$' ./bft/..."; exit 1; }; \
 		seed=$$((seed + 200)); \
 	done
 

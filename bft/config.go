@@ -30,6 +30,7 @@ type ReplicaConfig struct {
 	MaxUnderway int
 	// ClockSlack is by how much a primary's time may differ from a backup's clock; 0 is 10 s.
 	ClockSlack time.Duration
+	Limits     Limits
 }
 
 // ClientConfig is what a client node is made from.
@@ -45,6 +46,7 @@ type ClientConfig struct {
 	// Ordered says that no client of the group makes optimised reads: all calls are ordered, and
 	// fewer replies confirm one.
 	Ordered bool
+	Limits  Limits // the group's
 }
 
 // A Protocol is one of the family.
@@ -58,8 +60,10 @@ type Protocol struct {
 	// a wrapper around it that has its keys. They are for tests.
 	Strategies []string
 	Traitor    func(strategy string) Traitor
-	// NewBadClient returns a client that does as it likes. It does not write.
-	NewBadClient func(ClientConfig) protocol.Node[Message]
+	// ClientStrategies are how a client can do as it likes, and NewBadClient returns one that does.
+	// With no strategy it is each of the small ones in turn. It does not write.
+	ClientStrategies []string
+	NewBadClient     func(strategy string, c ClientConfig) protocol.Node[Message]
 }
 
 // A Traitor makes a replica do as it likes.
@@ -78,6 +82,9 @@ type Standing struct {
 	Transfers, Refused int
 	// Repairs is how many times it has found that its disk had something else than it should.
 	Repairs int
+	// Caught is how many views it has ended since it started because what their primaries had signed
+	// proved that they lie.
+	Caught int
 }
 
 // Observed is a replica that can be looked at.

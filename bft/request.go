@@ -65,6 +65,10 @@ const (
 	// Gone says that the session is gone, or the number too old, and nobody knows what became of
 	// it.
 	Gone
+	// Oversized says that the result has more bytes than Limits allow, or the session has too many
+	// results that it did not acknowledge: nothing was done. A client also says so of a command that
+	// is too large to be sent.
+	Oversized
 )
 
 func (o Outcome) String() string {
@@ -77,6 +81,8 @@ func (o Outcome) String() string {
 		return "retry"
 	case Gone:
 		return "gone"
+	case Oversized:
+		return "oversized"
 	}
 	return "no outcome"
 }
@@ -98,9 +104,8 @@ func (r Result) Digest() Digest {
 
 // Bounds of requests.
 const (
-	MaxOperations   = 64
-	MaxConditions   = 1024 // of an operation
-	MaxCommandBytes = 2 << 20
+	MaxOperations = 64
+	MaxConditions = 1024 // of an operation
 )
 
 // RequestBytes is how long a signed request is at least, as bytes.
@@ -127,20 +132,20 @@ func requestFields(c *wirefmt.Coder, m *Request) {
 
 // ResultFields takes a Result.
 func ResultFields(c *wirefmt.Coder, r *Result) {
-	wirefmt.Enum(c, &r.Outcome, Executed, Gone, "outcome")
+	wirefmt.Enum(c, &r.Outcome, Executed, Oversized, "outcome")
 	wirefmt.Bytes(c, &r.Value)
 }
 
 // Lawful reports whether a request is one that a replica may order. That is a function of the
-// request alone, so all replicas agree.
-func (r *Request) Lawful() bool {
-	if r.First == 0 || r.Acked >= r.First || len(r.Operations) == 0 || len(r.Operations) > MaxOperations ||
-		r.First+MaxOperations < r.First {
+// request and the limits alone, so all replicas agree.
+func (r *Request) Lawful(l Limits) bool {
+	if r.Bytes() > l.Request || r.First == 0 || r.Acked >= r.First || len(r.Operations) == 0 ||
+		len(r.Operations) > MaxOperations || r.First+MaxOperations < r.First {
 		return false
 	}
 	for i, o := range r.Operations {
 		n := r.First + Number(i)
-		if len(o.Command) > MaxCommandBytes || len(o.Conditions) > MaxConditions || o.After >= n {
+		if len(o.Command) > l.Command || len(o.Conditions) > MaxConditions || o.After >= n {
 			return false
 		}
 		for _, c := range o.Conditions {

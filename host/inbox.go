@@ -36,7 +36,8 @@ const decodeChunk = 32
 // An inbox is where inputs wait for a node. It is the node's transport.Sink.
 type inbox[M any] struct {
 	codec       protocol.Codec[M]
-	linked      bool // the node wants to know what is lost
+	peers       protocol.PeerCodec[M] // nil: it is the same for all
+	linked      bool                  // the node wants to know what is lost
 	maxMessages int
 	maxBytes    int
 	room        *semaphore.Weighted // for messages of the application
@@ -65,7 +66,7 @@ func (b *inbox[M]) Receive(msgs []transport.Inbound) {
 	for len(msgs) > 0 {
 		n := min(len(msgs), decodeChunk)
 		for i, m := range msgs[:n] {
-			msg, err := b.decode(m.Payload)
+			msg, err := b.decode(m.From, m.Payload)
 			chunk[i] = input[M]{msg: msg, from: m.From, size: int32(len(m.Payload))}
 			if err != nil {
 				// What cannot be read is as good as lost.
@@ -79,12 +80,15 @@ func (b *inbox[M]) Receive(msgs []transport.Inbound) {
 }
 
 // decode is the codec's, whose mistakes must not end the process: anybody can send anything.
-func (b *inbox[M]) decode(payload []byte) (msg M, err error) {
+func (b *inbox[M]) decode(from protocol.ID, payload []byte) (msg M, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
+	if b.peers != nil {
+		return b.peers.DecodeFrom(from, payload)
+	}
 	return b.codec.Decode(payload)
 }
 

@@ -104,6 +104,7 @@ func Add[M any](h *Host, spec Spec[M]) (*Node[M], error) {
 		lost:      make(map[protocol.ID]bool),
 		malformed: n.malformed,
 	}
+	n.inbox.peers, _ = spec.Codec.(protocol.PeerCodec[M])
 	if n.port, err = h.transport.Open(addr, &n.inbox); err != nil {
 		return fail(err)
 	}

@@ -94,6 +94,13 @@ type Codec[M any] interface {
 	Decode(b []byte) (M, error)
 }
 
+// A PeerCodec reads what each peer sends in its own way. Decode is for what is on disk.
+type PeerCodec[M any] interface {
+	Codec[M]
+	// DecodeFrom is Decode of a message that a node has sent.
+	DecodeFrom(from ID, b []byte) (M, error)
+}
+
 // A Ref is a byte string that belongs into encoded bytes, before the one at a place.
 type Ref struct {
 	At   int

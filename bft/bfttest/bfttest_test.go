@@ -2,6 +2,7 @@ package bfttest
 
 import (
 	"fmt"
+	"math/bits"
 	"testing"
 
 	"github.com/foresay/foresay/bft/pbft"
@@ -34,4 +35,18 @@ func Example() {
 	r, err := Play(Scenario{Protocol: pbft.Protocol(), Seed: 1})
 	fmt.Println(r.Confirmed > 100, err)
 	// Output: true <nil>
+}
+
+// TestTwinSettings: there are as many settings as there should be.
+func TestTwinSettings(t *testing.T) {
+	seen := map[string]bool{}
+	for n := range 4 * 16 * 16 {
+		s := TwinsOf(2, n*stride%(4*16*16))
+		if seen[fmt.Sprint(s)] = true; bits.Len(s.Parts[0]) > 4 || bits.Len(s.Parts[1]) > 4 {
+			t.Errorf("setting %d parts more than four from the fifth: %v", n, s)
+		}
+	}
+	if len(seen) != 1024 {
+		t.Errorf("%d settings", len(seen))
+	}
 }

@@ -117,6 +117,9 @@ func (c *client) done(m bft.Done) {
 	}
 	k.result = &m.Result
 	c.open--
+	if w.report.Slowest = max(w.report.Slowest, w.Sim.Now()-k.began); c.lastBegun == 0 {
+		w.report.Served = max(w.report.Served, w.Sim.Now())
+	}
 	c.lastBegun = max(c.lastBegun, k.began)
 	w.report.Confirmed++
 	if !k.question.Query && m.Result.Outcome == bft.Executed {
@@ -129,7 +132,7 @@ func (c *client) done(m bft.Done) {
 		w.report.Right++
 	}
 	switch m.Result.Outcome {
-	case bft.Executed:
+	case bft.Executed, bft.Oversized:
 		if err := k.question.Ended(w.Sim.Now(), &m.Result); err != nil {
 			w.failed = fmt.Errorf("client %d: the result of call %d: %w", c.id, m.ID, err)
 			return

@@ -27,15 +27,24 @@ type Scenario struct {
 	Clients  int // 0 is 3
 	// Traitors are replicas that do as they like, by the place of each among the members, from 0 on.
 	Traitors map[int]bft.Traitor
+	// Twins, if there is one, says which members run twice. They count as traitors.
+	Twins *Twins
 	// Rotting are replicas whose disks change by themselves, likewise. They are honest.
 	Rotting map[int]bft.Traitor
-	// BadClients is how many clients do as they like.
+	// BadClients is how many clients do as they like, and Bad are the strategies of further ones.
 	BadClients int
+	Bad        []string
 	// For is how long faults strike; 0 is 5 s. Afterwards everything must come in order within
 	// Settle, though the traitors stay; 0 is 20 s.
 	For, Settle time.Duration
 	// Coded is how many messages go through the codec; 0 is a tenth.
-	Coded   float64
+	Coded float64
+	// RoundTrip is what the group takes for its round-trip time; 0 is the true one, [TrueRoundTrip].
+	RoundTrip time.Duration
+	// Work is how long a node takes for 100 bytes that arrive, which are about one signature with
+	// what is signed. All nodes are on one machine then.
+	Work    time.Duration
+	Limits  bft.Limits
 	Ed25519 bool // instead of cheap signatures
 	Ordered bool // no optimised reads
 	Script  func(*World)
@@ -60,12 +69,17 @@ type Report struct {
 	// Transfers is how many states the honest replicas have fetched, and Refused how many parts that
 	// they were given were wrong: those that are up at the end, since they started.
 	Transfers, Refused int
+	Caught             int      // likewise, how often they caught a primary at a lie
 	Repairs            int      // likewise, how often they found that their disks were damaged
 	Writes             []uint64 // by replica, how many of its calls wrote something in Scenario.For
 	Crashes, Restarts  int
 	Epoch              bft.Epoch
 	// Changes is how many changes of the members were made, and RefusedChanges how many were refused.
 	Changes, RefusedChanges int
+	// Served is when each client had its first result, and Slowest the longest that a call took.
+	Served, Slowest time.Duration
+	// Largest is how large a message was, of those that went through the codec.
+	Largest int
 }
 
 // World is a running scenario.
@@ -94,6 +108,9 @@ type member struct {
 	traitor bft.Traitor // nil: none
 }
 
+// TrueRoundTrip is the round-trip time between two nodes of a scenario at different sites.
+const TrueRoundTrip = roundTrip
+
 const (
 	roundTrip   = 40 * time.Millisecond
 	firstClient = 100
@@ -103,6 +120,7 @@ const (
 // Play plays a scenario and judges it.
 func Play(sc Scenario) (Report, error) {
 	sc.Replicas, sc.Clients = cmp.Or(sc.Replicas, 4), cmp.Or(sc.Clients, 3)
+	sc.RoundTrip = cmp.Or(sc.RoundTrip, roundTrip)
 	sc.For, sc.Settle = cmp.Or(sc.For, 5*time.Second), cmp.Or(sc.Settle, 20*time.Second)
 	w := &World{sc: sc, rand: rand.New(rand.NewPCG(sc.Seed, 0xbf7)), decided: map[bft.Seq]bft.Digest{},
 		members: map[protocol.ID]*member{}}
@@ -125,6 +143,7 @@ func Play(sc Scenario) (Report, error) {
 		if o := w.observed(id); o != nil {
 			w.report.Transfers += o.Standing().Transfers
 			w.report.Refused += o.Standing().Refused
+			w.report.Caught += o.Standing().Caught
 			w.report.Repairs += o.Standing().Repairs
 		}
 	}
@@ -143,42 +162,70 @@ func (w *World) build() error {
 	w.scheme, w.signer = scheme, signer
 	w.keys(signer)
 	sites := sites()
-	s, err := sim.New(sim.Config[bft.Message]{
-		Seed: sc.Seed, WAN: wan.Uniform(roundTrip, sites...), Codec: sc.Protocol.Codec(scheme),
+	config := sim.Config[bft.Message]{
+		Seed: sc.Seed, WAN: wan.Uniform(roundTrip, sites...), Codec: weighing{sc.Protocol.Codec(scheme), &w.report},
 		CodecChance: cmp.Or(sc.Coded, 0.1), Disk: sim.Disk{Latency: time.Millisecond, Jitter: time.Millisecond},
 		CheckEvery: 16, Check: w.check, App: w.app, TraceKeep: 400, Replay: sc.Replay,
-	})
+	}
+	if sc.Work > 0 {
+		work(&config, sc.Work)
+	}
+	s, err := sim.New(config)
 	if err != nil {
 		return err
 	}
 	w.Sim = s
+	var replicas []bft.ReplicaConfig
 	for i, m := range w.dir.Members {
 		traitor := sc.Traitors[i]
-		if traitor == nil {
+		if traitor == nil && !sc.Twins.has(i) {
 			w.honest = append(w.honest, m.ID)
 			traitor = sc.Rotting[i]
 		}
 		if err := w.add(m.ID, signer(m.ID), traitor); err != nil {
 			return err
 		}
+		replicas = append(replicas, w.members[m.ID].cfg)
 	}
-	for i := range sc.Clients {
+	if err := w.addTwins(replicas, sites); err != nil {
+		return err
+	}
+	if err := w.addClients(scheme, signer, sites); err != nil {
+		return err
+	}
+	return w.addBadClients(scheme, signer, sites)
+}
+
+// work has calls take time by the size of their messages, on one machine.
+func work(config *sim.Config[bft.Message], per100Bytes time.Duration) {
+	config.Service = func(c sim.Call[bft.Message]) time.Duration {
+		b, err := config.Codec.Append(nil, c.Msg)
+		if c.Kind != sim.CallReceive || err != nil { // from its application
+			return 0
+		}
+		return per100Bytes * time.Duration(1+len(b)/100)
+	}
+	config.Machine = func(protocol.ID) protocol.ID { return 1 }
+}
+
+func (w *World) addClients(scheme *bft.Scheme, signer func(protocol.ID) *bft.Signer, sites []wan.Site) error {
+	for i := range w.sc.Clients {
 		c := &client{w: w, id: firstClient + protocol.ID(i), calls: map[bft.CallID]*call{}}
-		cfg := bft.ClientConfig{ID: c.id, Directory: &w.dir, Scheme: scheme, Signer: signer(c.id), RoundTrip: roundTrip,
-			Ordered: sc.Ordered}
+		cfg := bft.ClientConfig{ID: c.id, Directory: &w.dir, Scheme: scheme, Signer: signer(c.id), RoundTrip: w.sc.RoundTrip,
+			Ordered: w.sc.Ordered, Limits: w.sc.Limits}
 		w.clients = append(w.clients, c)
-		err := s.Add(sim.Node[bft.Message]{ID: c.id, Site: sites[i%len(sites)], New: func() protocol.Node[bft.Message] {
-			node, err := sc.Protocol.NewClient(cfg)
+		err := w.Sim.Add(sim.Node[bft.Message]{ID: c.id, Site: sites[i%len(sites)], New: func() protocol.Node[bft.Message] {
+			node, err := w.sc.Protocol.NewClient(cfg)
 			if err != nil {
 				panic(err)
 			}
-			return node
+			return w.wrap(node, -1)
 		}})
 		if err != nil {
 			return err
 		}
 	}
-	return w.addBadClients(scheme, signer, sites)
+	return nil
 }
 
 func sites() []wan.Site { return []wan.Site{"a", "b", "c", "d"} }
@@ -186,7 +233,7 @@ func sites() []wan.Site { return []wan.Site{"a", "b", "c", "d"} }
 // add adds a replica.
 func (w *World) add(id protocol.ID, signer *bft.Signer, traitor bft.Traitor) error {
 	m := &member{traitor: traitor, cfg: bft.ReplicaConfig{ID: id, Directory: &w.dir, Scheme: w.scheme, Signer: signer,
-		Service: w.load.Service(), RoundTrip: roundTrip, CheckpointEvery: 8}}
+		Service: w.load.Service(), RoundTrip: w.sc.RoundTrip, CheckpointEvery: 8, Limits: w.sc.Limits}}
 	if _, err := w.sc.Protocol.NewReplica(m.cfg); err != nil {
 		return err
 	}
@@ -199,7 +246,7 @@ func (w *World) add(id protocol.ID, signer *bft.Signer, traitor bft.Traitor) err
 		if m.traitor != nil {
 			return m.traitor(node, m.cfg)
 		}
-		return node
+		return w.wrap(node, int(id-1))
 	}})
 }
 
@@ -215,18 +262,22 @@ func (w *World) keys(signer func(protocol.ID) *bft.Signer) {
 		id := firstClient + protocol.ID(i)
 		w.dir.Clients[id] = signer(id).Key()
 	}
-	for i := range w.sc.BadClients {
+	for i := range w.bad() {
 		id := firstBad + protocol.ID(i)
 		w.dir.Clients[id] = signer(id).Key()
 	}
 }
 
+// bad returns the strategies of the clients that do as they like.
+func (w *World) bad() []string { return append(make([]string, w.sc.BadClients), w.sc.Bad...) }
+
 func (w *World) addBadClients(scheme *bft.Scheme, signer func(protocol.ID) *bft.Signer, sites []wan.Site) error {
-	for i := range w.sc.BadClients {
+	for i, strategy := range w.bad() {
 		id := firstBad + protocol.ID(i)
-		cfg := bft.ClientConfig{ID: id, Directory: &w.dir, Scheme: scheme, Signer: signer(id), RoundTrip: roundTrip}
+		cfg := bft.ClientConfig{ID: id, Directory: &w.dir, Scheme: scheme, Signer: signer(id), RoundTrip: w.sc.RoundTrip,
+			Limits: w.sc.Limits}
 		err := w.Sim.Add(sim.Node[bft.Message]{ID: id, Site: sites[i%len(sites)], New: func() protocol.Node[bft.Message] {
-			return w.sc.Protocol.NewBadClient(cfg)
+			return w.sc.Protocol.NewBadClient(strategy, cfg)
 		}})
 		if err != nil {
 			return err
@@ -272,7 +323,7 @@ func (w *World) run() error {
 	}); err != nil {
 		return fmt.Errorf("a call never ends: %s: %w", w.standings(), err)
 	}
-	for i := range w.sc.BadClients { // what they ask for never ends
+	for i := range w.bad() { // what they ask for never ends
 		w.Sim.Crash(firstBad+protocol.ID(i), sim.KeepNone)
 	}
 	var differ string

@@ -59,10 +59,10 @@ func New(cfg Config) (*Client, error) {
 	switch {
 	case cfg.Deliver == nil:
 		return nil, errors.New("client: Config.Deliver is missing")
-	case cfg.MaxBytes < 0 || cfg.MaxBytes > bft.MaxCommandBytes:
+	case cfg.MaxBytes < 0 || cfg.MaxBytes > bft.MaxMessageBytes:
 		return nil, fmt.Errorf("client: Config.MaxBytes is %d", cfg.MaxBytes)
 	}
-	cfg.MaxBytes = cmp.Or(cfg.MaxBytes, bft.MaxCommandBytes)
+	cfg.MaxBytes = cmp.Or(cfg.MaxBytes, bft.DefaultLimits().Command)
 	if cfg.Guard == nil {
 		cfg.Guard = func(ctx context.Context) (context.Context, context.CancelFunc) { return ctx, func() {} }
 	}
@@ -252,6 +252,8 @@ func failure(kind smr.CallKind, o bft.Outcome) error {
 		return &RejectedError{Kind: kind, Reason: "the result of an earlier call is not the one that it assumes"}
 	case bft.Retry:
 		return &RejectedError{Kind: kind, Reason: "an earlier call that it builds on was not executed"}
+	case bft.Oversized:
+		return &RejectedError{Kind: kind, Reason: "the command, or its result, is larger than the group's limits allow"}
 	}
 	return &UnknownError{Kind: kind, Reason: "its session is over: later ones with this client's key have begun"}
 }

@@ -57,7 +57,7 @@ type read struct {
 	at     int
 	said   []bft.Digest // by member
 	spoke  []bool
-	values map[bft.Digest][]byte
+	values map[bft.Digest]bft.Result
 }
 
 // FlushTimer is the timer by which calls of one moment are sent at once.
@@ -79,6 +79,10 @@ func (c *Client[O]) Init(name string, cfg bft.ClientConfig, st *Statements) erro
 	}
 	if cfg.Directory.Clients[cfg.ID] != cfg.Signer.Key() {
 		return fmt.Errorf("%s: ClientConfig.Signer: not the key of the client %d", name, cfg.ID)
+	}
+	var err error
+	if cfg.Limits, err = cfg.Limits.WithDefaults(); err != nil {
+		return fmt.Errorf("%s: ClientConfig: %w", name, err)
 	}
 	cfg.RoundTrip = cmp.Or(cfg.RoundTrip, defaultRoundTrip)
 	*c = Client[O]{Config: cfg, Dir: Genesis(cfg.Directory), st: st, Open: map[bft.Number]*Operation[O]{},
@@ -199,13 +203,16 @@ func (c *Client[O]) OnCall(env *protocol.Env[bft.Message], call bft.Call) {
 	// A read that goes around the order may miss writes of this client that are not confirmed, and
 	// nobody judges its conditions.
 	conditional := call.After != 0 || len(call.Assumes) > 0
-	if !call.Read || call.Members || c.Config.Ordered || conditional || len(c.Open)+len(c.queue) > 0 {
+	large := len(call.Command) > c.Config.Limits.Command
+	if large || !call.Read || call.Members || c.Config.Ordered || conditional || len(c.Open)+len(c.queue) > 0 {
 		c.order(env, call)
 		return
 	}
 	n := len(c.Dir.Members)
 	c.reads[call.ID] = &read{call: call, at: c.Tick, said: make([]bft.Digest, n), spoke: make([]bool, n),
-		values: map[bft.Digest][]byte{}}
+		values: map[bft.Digest]bft.Result{}}
+	tooLarge := bft.Result{Outcome: bft.Oversized} // which is known by its digest
+	c.reads[call.ID].values[tooLarge.Digest()] = tooLarge
 	for i, m := range c.Dir.Members {
 		env.SendAhead(m.ID, ReadAsk{uint64(call.ID), call.Command, i == int(call.ID)%n})
 	}
@@ -229,6 +236,10 @@ func (c *Client[O]) orderNamed(env *protocol.Env[bft.Message], call bft.Call) {
 func (c *Client[O]) order(env *protocol.Env[bft.Message], call bft.Call) {
 	o := &Operation[O]{Call: call, Results: map[bft.Digest]bft.Result{}}
 	c.calls[call.ID] = o
+	if len(call.Command) > c.Config.Limits.Command {
+		c.End(env, o, bft.Result{Outcome: bft.Oversized})
+		return
+	}
 	c.queue = append(c.queue, o)
 	env.After(0, FlushTimer{}) // with what else is called at this moment
 }
@@ -237,13 +248,18 @@ func (c *Client[O]) order(env *protocol.Env[bft.Message], call bft.Call) {
 func (c *Client[O]) flush(env *protocol.Env[bft.Message]) {
 	for len(c.queue) > 0 {
 		r := bft.Request{Client: c.Config.ID, Session: c.Session, Acked: c.mayAck(), First: c.last + 1}
+		bytes := 0
 		for len(c.queue) > 0 && len(r.Operations) < bft.MaxOperations && c.last+2 < r.Acked+sessions.Window {
 			o := c.queue[0]
-			c.queue = c.queue[1:]
 			op, ok := c.operation(env, o)
-			if !ok {
+			n := bytes + op.Bytes()
+			if ok && (len(r.Operations) > 0 && n > c.Config.Limits.Request || c.filled(n)) {
+				break
+			}
+			if c.queue = c.queue[1:]; !ok {
 				continue
 			}
+			bytes = n
 			c.last++
 			o.Number = c.last
 			c.Open[o.Number] = o
@@ -256,6 +272,14 @@ func (c *Client[O]) flush(env *protocol.Env[bft.Message]) {
 		c.requests = append(c.requests, s)
 		c.send(env, s, false)
 	}
+}
+
+// filled reports whether so many bytes more would be more than replicas take of a client at a time.
+func (c *Client[O]) filled(more int) bool {
+	for _, s := range c.requests {
+		more += s.request.Body().Bytes()
+	}
+	return len(c.requests) > 0 && more > c.Config.Limits.Batch
 }
 
 // mayAck returns up to where the session's results may be forgotten: what is done, but nothing that
@@ -359,8 +383,8 @@ func (c *Client[O]) OnReadReply(env *protocol.Env[bft.Message], member int, m Re
 		return
 	}
 	r.said[member], r.spoke[member] = m.Digest, true
-	if d := (bft.Result{Outcome: bft.Executed, Value: m.Value}).Digest(); m.Full && d == m.Digest {
-		r.values[d] = m.Value
+	if v := (bft.Result{Outcome: bft.Executed, Value: m.Value}); m.Full && v.Digest() == m.Digest {
+		r.values[m.Digest] = v
 	}
 	spoke := 0
 	for i, d := range r.said {
@@ -374,7 +398,7 @@ func (c *Client[O]) OnReadReply(env *protocol.Env[bft.Message], member int, m Re
 			delete(c.reads, r.call.ID)
 			o := &Operation[O]{Call: r.call}
 			c.calls[r.call.ID] = o // later calls may name it: the client judges that itself
-			c.End(env, o, bft.Result{Outcome: bft.Executed, Value: v})
+			c.End(env, o, v)
 			return
 		}
 		if r.spoke[i] {

@@ -172,10 +172,9 @@ func (r *Replica) follow(env *protocol.Env[bft.Message], l *Link) bool {
 	r.Stable = l.Proof
 	clear(r.reached)
 	clear(r.records) // all that they have is of the epoch that has ended
-	r.Doublings = 0
 	r.ClampReads(e.Base.Seq)
 	r.compare(e.Base)
-	r.Begin(e.Epoch.First())
+	r.Begin(e.Epoch.First(), e.Base.Seq)
 	r.rules.Turned(env)
 	r.forget(env)
 	env.Send(protocol.App, bft.Turned{Directory: e.Directory})

@@ -31,7 +31,7 @@ func (r *Replica) Perform(seq bft.Seq, batch bft.Digest) bool {
 
 // run executes a request.
 func (r *Replica) run(layer *keyspace.Layer, now time.Duration, at bft.Seq, m *bft.Request) []sessions.Entry {
-	return sessions.Execute(layer, r.Config.Service, r.change, now, at, m)
+	return sessions.Execute(layer, r.Config.Service, r.change, r.Config.Limits, now, at, m)
 }
 
 // DropLayers undoes all that is not committed.
@@ -61,7 +61,7 @@ func (r *Replica) Merge(env *protocol.Env[bft.Message]) {
 	delete(r.performed, r.Committed)
 	r.Put(env, doneKey, DoneRecord{r.Committed})
 	for _, x := range p.Results {
-		r.Requests.Settled(x.Digest)
+		r.settle(x.Digest)
 	}
 	if r.Marked(r.Committed) {
 		digest := r.Store.Checkpoint(uint64(r.Committed))

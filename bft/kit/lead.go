@@ -13,7 +13,7 @@ import (
 // Leading is what a primary has of its view. It is dropped with the view.
 type Leading struct {
 	open  *opening
-	queue []bft.Digest // requests that wait for room in a batch
+	lines lines // requests that wait for room in a batch
 	held  []held
 }
 
@@ -23,15 +23,20 @@ type opening struct {
 	batch      Batch
 	results    []Executed
 	operations int
+	sizeBytes  int // of the requests
 }
 
 // held is a request that names another one which has not come: it waits for it, but not for ever.
 type held struct {
 	request bft.Digest
+	client  protocol.ID
 	until   int // a tick
 }
 
-const heldTicks = 2
+const (
+	heldTicks = 2
+	maxHeld   = 128 // of a client
+)
 
 // Open reports whether there is a batch that is not proposed yet.
 func (l *Leading) Open() bool { return l.open != nil }
@@ -41,14 +46,14 @@ func (l *Leading) Filled() bool { return l.open != nil && len(l.open.batch.Entri
 
 // Full reports whether the batch that is not proposed yet has no room for what comes next.
 func (r *Replica) Full() bool {
-	return r.Lead.Open() && (len(r.Lead.queue) > 0 || r.Lead.open.operations >= r.Config.MaxBatch)
+	return r.Lead.Open() && (len(r.Lead.lines.ring) > 0 || r.Lead.open.operations >= r.Config.MaxBatch)
 }
 
 // OnSubmit takes a client's request, from it or from a member. It returns what is known of it, for
 // which the client is to be told; unless all of it is committed it waits to be ordered.
 func (r *Replica) OnSubmit(from protocol.ID, m Submitted) (known Found) {
 	b := m.Request.Body()
-	if !r.Dir.From(&m.Request) || from != b.Client && !r.Dir.Member(from) || !b.Lawful() {
+	if !r.Dir.From(&m.Request) || from != b.Client && !r.Dir.Member(from) || !b.Lawful(r.Config.Limits) {
 		return known
 	}
 	d := r.st.DigestOfRequest(b)
@@ -59,38 +64,43 @@ func (r *Replica) OnSubmit(from protocol.ID, m Submitted) (known Found) {
 			return known
 		}
 	}
-	if fresh, _ := r.Requests.submit(d, &m, r.Tick, from == b.Client); fresh {
-		r.enqueue(d)
+	fresh, _ := r.Requests.submit(d, &m, r.Tick, from)
+	if passed := from != b.Client; fresh || passed {
+		r.enqueue(d, passed) // others wait for it already
 	}
 	return known
 }
 
-// enqueue has a primary order a request.
-func (r *Replica) enqueue(d bft.Digest) {
-	if r.Active && r.Primary() && !slices.Contains(r.Lead.queue, d) {
-		r.Lead.queue = append(r.Lead.queue, d)
+// enqueue has a primary order a request that waits here, before others of its client or after them.
+func (r *Replica) enqueue(d bft.Digest, front bool) {
+	if x := r.Requests.bodies[d]; x != nil && x.waiting && r.Active && r.Primary() {
+		r.Lead.lines.add(x.Request.Body().Client, d, front)
 	}
 }
 
-// Fill executes what waits, as long as the open batch has room, in the order in which it came. It
-// says what became of each request, which is so if the view lasts.
+// Fill executes what waits, as long as the open batch has room: of each client in the order in
+// which it came. It says what became of each request, which is so if the view lasts.
 func (r *Replica) Fill(env *protocol.Env[bft.Message], ordered func(*bft.Request, []sessions.Entry)) {
-	for len(r.Lead.queue) > 0 {
-		d := r.Lead.queue[0]
+	for {
+		d, ok := r.Lead.lines.next()
+		if !ok {
+			return
+		}
 		x := r.Requests.bodies[d]
 		if x == nil || !x.waiting {
-			r.Lead.queue = r.Lead.queue[1:]
+			r.Lead.lines.take()
 			continue
 		}
 		m := x.Request.Body()
 		o := r.Lead.open
-		if o != nil && o.operations+len(m.Operations) > r.Config.MaxBatch && o.operations > 0 {
+		if o != nil && o.operations > 0 && (o.operations+len(m.Operations) > r.Config.MaxBatch ||
+			o.sizeBytes+m.Bytes() > r.Config.Limits.Batch) {
 			return
 		}
 		if o == nil && r.ended(r.top()) {
 			return // it is for the next epoch
 		}
-		r.Lead.queue = r.Lead.queue[1:]
+		r.Lead.lines.take()
 		if o == nil {
 			o = &opening{layer: r.Store.Push()}
 			r.Lead.open = o
@@ -98,28 +108,37 @@ func (r *Replica) Fill(env *protocol.Env[bft.Message], ordered func(*bft.Request
 		switch {
 		case !fresh(o.layer, m) || !sessions.Fits(o.layer, m):
 			continue
-		case sessions.Unmet(o.layer, m) != 0 && r.hold(d):
+		case sessions.Unmet(o.layer, m) != 0 && r.hold(d, m.Client):
 			continue
 		}
+		r.Lead.lines.charge(m)
 		ordered(m, r.order(env.Now, o, d, m))
 	}
 }
 
 // hold has a request wait for another one, and reports whether it does.
-func (r *Replica) hold(d bft.Digest) bool {
-	i := slices.IndexFunc(r.Lead.held, func(h held) bool { return h.request == d })
-	if i < 0 {
-		r.Lead.held = append(r.Lead.held, held{d, r.Tick + heldTicks})
-		return true
+func (r *Replica) hold(d bft.Digest, client protocol.ID) bool {
+	n := 0
+	for _, h := range r.Lead.held {
+		if h.request == d {
+			return h.until > r.Tick
+		}
+		if h.client == client {
+			n++
+		}
 	}
-	return r.Lead.held[i].until > r.Tick
+	if n == maxHeld {
+		return false
+	}
+	r.Lead.held = append(r.Lead.held, held{d, client, r.Tick + heldTicks})
+	return true
 }
 
 // ReleaseHeld tries again what has waited long enough.
 func (r *Replica) ReleaseHeld() {
 	for _, h := range r.Lead.held {
 		if h.until <= r.Tick {
-			r.enqueue(h.request)
+			r.enqueue(h.request, false)
 		}
 	}
 	r.Lead.held = slices.DeleteFunc(r.Lead.held, func(h held) bool { return h.until < r.Tick })
@@ -132,9 +151,10 @@ func (r *Replica) order(now time.Duration, o *opening, d bft.Digest, m *bft.Requ
 	o.batch.Entries = append(o.batch.Entries, BatchEntry{d, now})
 	o.results = append(o.results, Executed{m, d, entries})
 	o.operations += len(m.Operations)
+	o.sizeBytes += m.Bytes()
 	for _, h := range r.Lead.held { // one of them may have waited for this one
-		if h.request != d {
-			r.enqueue(h.request)
+		if h.request != d && h.client == m.Client {
+			r.enqueue(h.request, false)
 		}
 	}
 	return entries
@@ -153,8 +173,9 @@ func (r *Replica) Close() (bft.Seq, bft.Digest) {
 }
 
 // Late passes requests that have waited for half of the timeout to the primary, which may not have
-// had them from their client, and reports whether one has waited for all of it since.
-func (r *Replica) Late(env *protocol.Env[bft.Message], timeout int) bool {
+// had them from their client, and reports whether one has waited for all of it since, or while too
+// many of others were ordered.
+func (r *Replica) Late(env *protocol.Env[bft.Message]) bool {
 	if r.Fetching() || r.Low() > r.Committed {
 		return false
 	}
@@ -162,8 +183,9 @@ func (r *Replica) Late(env *protocol.Env[bft.Message], timeout int) bool {
 	if oldest == nil {
 		return false
 	}
-	r.pass(env, timeout)
-	return oldest.Passed && r.Tick-oldest.Since > timeout
+	r.pass(env, r.Timeout())
+	r.late = oldest.Passed && r.Tick-oldest.Since > r.Timeout() || r.unfair(env)
+	return r.late
 }
 
 // pass gives the primary the requests that have waited for long. Only from now on is it late.
@@ -183,29 +205,35 @@ func (r *Replica) pass(env *protocol.Env[bft.Message], timeout int) {
 	}
 }
 
-// Leave ends the present view: nothing is accepted until another one begins.
+// Leave ends the present view: nothing is accepted until another one begins. Timeouts double if it
+// may have ended for no other reason than that they were too short: it has committed nothing that
+// was new in it, or a request was late by this replica's own clock.
 func (r *Replica) Leave(v bft.View) {
 	if !r.Fetching() {
 		r.DropLayers()
 	}
-	if !r.Active {
+	if !r.Active || r.late || r.Committed <= r.first {
 		r.Doublings = min(r.Doublings+1, maxTimeoutDoubling)
 	}
+	r.late = false
 	r.Lead = Leading{}
 	r.View, r.Active, r.Since = v, false, r.Tick
 }
 
-// Begin begins a view: what waits is asked of its primary from now on.
-func (r *Replica) Begin(v bft.View) {
+// Begin begins a view with what is proposed again up to a place: what waits is asked of its primary
+// from now on.
+func (r *Replica) Begin(v bft.View, first bft.Seq) {
 	if !r.Fetching() {
 		r.DropLayers()
 	}
+	r.first = max(first, r.Committed)
 	r.View, r.Active, r.Since = v, true, r.Tick
 	r.Lead = Leading{}
+	r.Requests.newTurns()
 	for _, d := range r.Requests.arrivals {
 		x := r.Requests.bodies[d]
 		x.Since, x.Passed = r.Tick, false
-		r.enqueue(d)
+		r.enqueue(d, false)
 	}
-	r.Spoke = r.Tick - MaxIdleTicks // so that what is missing is asked for soon
+	r.spoke = r.Tick - MaxIdleTicks<<maxSlower // so that what is missing is asked for soon
 }

@@ -21,10 +21,10 @@ const (
 	defaultClockSlack = 10 * time.Second
 
 	maxWaitingOfClient = 2048 // requests that a client has waiting at a replica
+	waitingBatches     = 4    // times the bytes of a batch that these have
 	maxReads           = 4096 // optimised reads that wait
 	maxTimeoutDoubling = 10
-	inlineBytes        = 1024 // of commands in a request that goes with its proposal
-	maxWants           = 8    // parts of a state that are asked for at once
+	maxWants           = 8 // parts of a state that are asked for at once
 	maxPageBytes       = 64 << 10
 
 	// MaxResent is of how many places one message has things resent.
@@ -56,8 +56,9 @@ type Replica struct {
 	Tick      int
 	Since     int // the tick in which the view, or its change, began
 	Doublings int // of the timeout
-	Spoke     int // the tick of the last status
+	Caught    int // primaries, at lies that they signed
 
+	pace
 	rules     Rules
 	name      string
 	st        *Statements
@@ -69,6 +70,7 @@ type Replica struct {
 	links      []Link
 	next       *Link // with which the epoch ends, until Turn
 	linksAsked int   // a tick
+	resent     resent
 	transfer
 	repair
 }
@@ -123,13 +125,22 @@ func (r *Replica) Init(name string, c bft.ReplicaConfig, st *Statements, rules R
 	if err := c.Directory.Validate(); err != nil {
 		return err
 	}
+	var err error
+	if c.Limits, err = c.Limits.WithDefaults(); err != nil {
+		return fmt.Errorf("%s: ReplicaConfig: %w", name, err)
+	}
+	most := mostUnderCheckpoint(len(c.Directory.Members))
+	if c.CheckpointEvery > most {
+		return fmt.Errorf("%s: ReplicaConfig.CheckpointEvery is %d, more than %d: a view change of %d members would not fit "+
+			"in a message", name, c.CheckpointEvery, most, len(c.Directory.Members))
+	}
 	c.RoundTrip = cmp.Or(c.RoundTrip, defaultRoundTrip)
-	c.CheckpointEvery = cmp.Or(c.CheckpointEvery, defaultCheckpoint)
+	c.CheckpointEvery = cmp.Or(c.CheckpointEvery, min(defaultCheckpoint, most))
 	c.MaxBatch = cmp.Or(c.MaxBatch, defaultMaxBatch)
 	c.MaxUnderway = cmp.Or(c.MaxUnderway, defaultUnderway)
 	c.ClockSlack = cmp.Or(c.ClockSlack, defaultClockSlack)
 	*r = Replica{Config: c, Active: true, rules: rules, name: name, st: st,
-		Requests: newRequests(st, c.Directory, c.MaxBatch), performed: map[bft.Seq]*Performed{},
+		Requests: newRequests(st, &c), performed: map[bft.Seq]*Performed{},
 		records: map[bft.Seq]uint64{}, reached: map[protocol.ID][]bft.Signed[Checkpoint]{}}
 	r.adopt(Genesis(c.Directory))
 	return nil
@@ -167,7 +178,7 @@ func (r *Replica) OnPeer(env *protocol.Env[bft.Message], from protocol.ID, msg b
 	case StableProof:
 		r.OnStable(env, m.Proof)
 	case Wanted:
-		if out, ok := r.Requests.Answer(m); ok {
+		if out, n := r.Requests.Answer(m); n > 0 && r.Affords(from, n) {
 			env.Send(from, out)
 		}
 	case StateWanted:
@@ -182,7 +193,7 @@ func (r *Replica) OnPeer(env *protocol.Env[bft.Message], from protocol.ID, msg b
 
 // OnRead takes a query, which is answered from what is committed when all is up to a place.
 func (r *Replica) OnRead(env *protocol.Env[bft.Message], from protocol.ID, m ReadAsk, need bft.Seq) {
-	if _, ok := r.Dir.Clients[from]; !ok || len(r.reads) >= maxReads {
+	if _, ok := r.Dir.Clients[from]; !ok || len(r.reads) >= maxReads || len(m.Query) > r.Config.Limits.Command {
 		return
 	}
 	r.reads = append(r.reads, waitingRead{from, m, need})
@@ -200,10 +211,10 @@ func (r *Replica) AnswerReads(env *protocol.Env[bft.Message]) {
 			rest = append(rest, w)
 			continue
 		}
-		value := r.Config.Service.Read(sessions.ServiceView(r.Store.Committed()), w.ask.Query)
-		reply := ReadReply{ID: w.ask.ID, Epoch: r.Dir.Epoch, Digest: bft.Result{Outcome: bft.Executed, Value: value}.Digest()}
+		result := r.answer(w.ask.Query)
+		reply := ReadReply{ID: w.ask.ID, Epoch: r.Dir.Epoch, Digest: result.Digest()}
 		if w.ask.Full {
-			reply.Full, reply.Value = true, value
+			reply.Full, reply.Value = true, result.Value
 		}
 		env.Send(w.from, reply)
 	}
@@ -237,6 +248,9 @@ func (r *Replica) Accept(batch bft.Digest, seq bft.Seq, record uint64) {
 		r.Latest = max(r.Latest, e.Time)
 	}
 	r.Requests.Known(batch, seq)
+	if seq > r.first {
+		r.Requests.noteOrdered(batch)
+	}
 }
 
 // Logged notes that the log has a record of a place.
@@ -250,7 +264,7 @@ func (r *Replica) Logged(seq bft.Seq, record uint64) {
 func (r *Replica) Standing() bft.Standing {
 	return bft.Standing{Epoch: r.Dir.Epoch, Member: !r.Outside(), View: r.View, Active: r.Active, Stable: r.Low(),
 		Committed: r.Committed, Executed: r.Executed, Top: r.Top, High: r.Low() + r.Window(), Transfers: r.transfers,
-		Refused: r.refused, Repairs: r.repairs}
+		Refused: r.refused, Repairs: r.repairs, Caught: r.Caught}
 }
 
 // State returns what the replica has committed. It is there to be looked at.

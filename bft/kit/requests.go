@@ -15,13 +15,22 @@ type Requests struct {
 	st       *Statements
 	dir      *bft.Directory
 	maxBatch int
+	limits   bft.Limits
 
 	bodies   map[bft.Digest]*Body
 	batches  map[bft.Digest]Batch
 	known    map[bft.Digest]bft.Seq // the last place for which a batch was accepted
 	arrivals []bft.Digest           // waiting requests in the order in which they came
-	waiting  map[protocol.ID]int    // requests by client
+	waiting  map[asker]waiting
+	turns    map[protocol.ID]*turn // of clients of which something waits
+	ordered  int                   // requests that were accepted, see turn
 }
+
+// asker is who has given this replica requests of a client: the client or a member.
+type asker struct{ by, client protocol.ID }
+
+// waiting is how much waits by one asker.
+type waiting struct{ requests, sizeBytes int }
 
 // A Body is a request and why it is kept.
 type Body struct {
@@ -29,13 +38,15 @@ type Body struct {
 	Full    bool // the client wants the results from here
 	Passed  bool // to the primary
 	Since   int  // the tick in which it came, or the view began
-	waiting bool // a client asked this replica, and it is not committed
+	waiting bool // somebody asked this replica, and it is not committed
+	asker   asker
 	at      bft.Seq
 }
 
-func newRequests(st *Statements, dir *bft.Directory, maxBatch int) Requests {
-	return Requests{st: st, dir: dir, maxBatch: maxBatch, bodies: map[bft.Digest]*Body{},
-		batches: map[bft.Digest]Batch{}, known: map[bft.Digest]bft.Seq{}, waiting: map[protocol.ID]int{}}
+func newRequests(st *Statements, c *bft.ReplicaConfig) Requests {
+	return Requests{st: st, dir: c.Directory, maxBatch: c.MaxBatch, limits: c.Limits, bodies: map[bft.Digest]*Body{},
+		batches: map[bft.Digest]Batch{}, known: map[bft.Digest]bft.Seq{}, waiting: map[asker]waiting{},
+		turns: map[protocol.ID]*turn{}}
 }
 
 // Body returns a request, nil if it is not here.
@@ -51,20 +62,32 @@ func (q *Requests) Batch(d bft.Digest) (Batch, bool) {
 func (q *Requests) Waiting() int { return len(q.arrivals) }
 
 // submit keeps a request that waits from now on, and reports whether it did not before. Nobody has
-// more than a bounded number of them.
-func (q *Requests) submit(d bft.Digest, m *Submitted, tick int, own bool) (fresh, ok bool) {
-	client := m.Request.Body().Client
+// more than a bounded number of them, and of their bytes. What members pass on counts for them: a
+// client that has filled its own share here must not be able to have this replica replaced for what
+// it said elsewhere.
+func (q *Requests) submit(d bft.Digest, m *Submitted, tick int, from protocol.ID) (fresh, ok bool) {
+	own := from == m.Request.Body().Client
+	asker := asker{from, m.Request.Body().Client}
 	x := q.bodies[d]
 	if x == nil || !x.waiting {
-		if q.waiting[client] >= maxWaitingOfClient {
+		w := q.waiting[asker]
+		w.requests++
+		w.sizeBytes += m.Request.Body().Bytes()
+		if w.requests > maxWaitingOfClient || w.sizeBytes > waitingBatches*q.limits.Batch {
 			return false, false
 		}
 		if x == nil {
 			x = &Body{Request: m.Request}
 			q.bodies[d] = x
 		}
-		x.waiting, x.Since = true, tick
-		q.waiting[client]++
+		x.waiting, x.asker, x.Since = true, asker, tick
+		q.waiting[asker] = w
+		t := q.turns[asker.client]
+		if t == nil {
+			t = &turn{mark: q.ordered}
+			q.turns[asker.client] = t
+		}
+		t.waiting++
 		q.arrivals = append(q.arrivals, d)
 		fresh = true
 	}
@@ -76,7 +99,15 @@ func (q *Requests) submit(d bft.Digest, m *Submitted, tick int, own bool) (fresh
 func (q *Requests) Settled(d bft.Digest) {
 	if b := q.bodies[d]; b != nil && b.waiting {
 		b.waiting = false
-		q.waiting[b.Request.Body().Client]--
+		w := q.waiting[b.asker]
+		if q.waiting[b.asker] = (waiting{w.requests - 1, w.sizeBytes - b.Request.Body().Bytes()}); w.requests == 1 {
+			delete(q.waiting, b.asker)
+		}
+		if t := q.turns[b.asker.client]; t.waiting > 1 {
+			t.waiting--
+		} else {
+			delete(q.turns, b.asker.client)
+		}
 		// It is near the front, as requests are executed in about the order in which they come.
 		i := slices.Index(q.arrivals, d)
 		copy(q.arrivals[1:i+1], q.arrivals[:i])
@@ -94,17 +125,20 @@ func (q *Requests) TakeBatch(b Batch, want bft.Digest) {
 	}
 }
 
-// TakeRequest keeps a request if a batch has it that is here.
-func (q *Requests) TakeRequest(m *bft.Signed[bft.Request], of bft.Digest) {
-	if !q.dir.From(m) || !m.Body().Lawful() {
-		return
+// TakeRequest keeps a request if a batch has it that is here, and reports whether it did not
+// before.
+func (q *Requests) TakeRequest(m *bft.Signed[bft.Request], of bft.Digest) (fresh bool) {
+	if !q.dir.From(m) || !m.Body().Lawful(q.limits) {
+		return false
 	}
 	d := q.st.DigestOfRequest(m.Body())
 	for _, e := range q.batches[of].Entries {
-		if e.Request == d && q.bodies[d] == nil {
+		if e.Request == d && q.bodies[d] == nil && q.sizeBytes(of)+m.Body().Bytes() <= q.limits.Batch {
 			q.bodies[d] = &Body{Request: *m}
+			fresh = true
 		}
 	}
+	return fresh
 }
 
 // Restore keeps a request that the log has, of a batch in a place.
@@ -146,49 +180,72 @@ func (q *Requests) Lacking(batch bft.Digest) (out Wanted) {
 // None reports whether nothing is wanted.
 func (w Wanted) None() bool { return len(w.Batches)+len(w.Requests) == 0 }
 
-// Of returns the requests of a batch that are here, if not all then those that are small.
+// Of returns the requests of a batch that are here, if not all then some that are small.
 func (q *Requests) Of(batch bft.Digest, all bool) (out []bft.Signed[bft.Request]) {
+	room := inlineBytes
 	for _, e := range q.batches[batch].Entries {
 		b := q.bodies[e.Request]
-		if b != nil && (all || size(b.Request.Body()) <= inlineBytes) {
+		if b == nil {
+			continue
+		}
+		if n := b.Request.Body().Bytes(); all || n <= smallBytes && n <= room {
+			room -= n
 			out = append(out, b.Request)
 		}
 	}
 	return out
 }
 
-func size(m *bft.Request) (n int) {
-	for _, o := range m.Operations {
-		n += len(o.Command) + len(o.Conditions)*len(bft.Digest{})
+// Acceptable reports whether all of a batch is here, and it is no larger than an honest primary
+// makes it.
+func (q *Requests) Acceptable(batch bft.Digest) bool {
+	return q.Lacking(batch).None() && q.sizeBytes(batch) <= q.limits.Batch
+}
+
+// sizeBytes is what the requests of a batch have that are here.
+func (q *Requests) sizeBytes(batch bft.Digest) (n int) {
+	for _, e := range q.batches[batch].Entries {
+		if b := q.bodies[e.Request]; b != nil {
+			n += b.Request.Body().Bytes()
+		}
 	}
 	return n
 }
 
-// Answer returns what is here of what a member wants.
-func (q *Requests) Answer(m Wanted) (out Bodies, ok bool) {
+// Answer returns what is here of what a member wants, as far as it goes into a message, and about
+// how much that is: the member asks again for the rest.
+func (q *Requests) Answer(m Wanted) (out Bodies, sizeBytes int) {
+	room := answerBytes
 	for _, d := range m.Batches[:min(len(m.Batches), MaxResent)] {
-		if b, ok := q.batches[d]; ok {
+		if b, ok := q.batches[d]; ok && room > 0 {
 			out.Batches = append(out.Batches, b)
 			out.Requests = append(out.Requests, q.Of(d, false)...)
+			room -= inlineBytes + len(b.Entries)*entryBytes
 		}
 	}
 	for _, d := range m.Requests[:min(len(m.Requests), q.maxBatch)] {
-		if b := q.bodies[d]; b != nil {
+		if b := q.bodies[d]; b != nil && room > 0 {
 			out.Requests = append(out.Requests, b.Request)
+			room -= b.Request.Body().Bytes() + entryBytes
 		}
 	}
-	return out, len(out.Batches)+len(out.Requests) > 0
+	return out, answerBytes - room
 }
 
-// Take takes what a place needs.
-func (q *Requests) Take(m Bodies, want bft.Digest, at bft.Seq) {
+// TakeBodies takes what a place needs from an answer, and asks who gave it for what did not go into
+// that.
+func (r *Replica) TakeBodies(env *protocol.Env[bft.Message], from protocol.ID, m Bodies, want bft.Digest, at bft.Seq) {
+	q, fresh := &r.Requests, false
 	for _, b := range m.Batches {
 		q.TakeBatch(b, want)
 	}
 	for i := range m.Requests {
-		q.TakeRequest(&m.Requests[i], want)
+		fresh = q.TakeRequest(&m.Requests[i], want) || fresh
 	}
 	q.Known(want, at)
+	if rest := q.Lacking(want); fresh && !rest.None() {
+		env.Send(from, rest)
+	}
 }
 
 // oldest returns the request that waits longest of those that can be executed, nil if there is
@@ -197,13 +254,18 @@ func (q *Requests) Take(m Bodies, want bft.Digest, at bft.Seq) {
 func (q *Requests) oldest(base keyspace.Reader) *Body {
 	for len(q.arrivals) > 0 {
 		x := q.bodies[q.arrivals[0]]
-		m := x.Request.Body()
-		if fresh(base, m) && sessions.Fits(base, m) {
+		if q.owed(base, x) {
 			return x
 		}
 		q.Settled(q.arrivals[0])
 	}
 	return nil
+}
+
+// owed reports whether a request that waits can be executed.
+func (q *Requests) owed(base keyspace.Reader, x *Body) bool {
+	m := x.Request.Body()
+	return fresh(base, m) && sessions.Fits(base, m)
 }
 
 // fresh reports whether some operation of a request was not executed yet.

@@ -101,7 +101,7 @@ func (r *Replica) Resume(env *protocol.Env[bft.Message]) {
 	} else {
 		r.Repair(env)
 	}
-	r.Spoke = -MaxIdleTicks
+	r.spoke = -MaxIdleTicks
 	env.After(r.Config.RoundTrip/2, BeatTimer{})
 }
 
@@ -140,7 +140,7 @@ func (r *Replica) OnStable(env *protocol.Env[bft.Message], proof bft.Certificate
 		return
 	}
 	r.Stable = proof
-	r.Doublings = max(r.Doublings-1, 0)
+	r.relax()
 	r.Put(env, stableKey, StableProof{proof})
 	r.compare(proof.Body())
 	r.rules.Stabilized(env)
@@ -245,7 +245,7 @@ func (r *Replica) onStateWanted(env *protocol.Env[bft.Message], from protocol.ID
 	}
 	for _, w := range m.Wants {
 		page, err := moment.Page(keyspace.Want(w), maxPageBytes)
-		if err == nil {
+		if err == nil && r.Affords(from, len(page)) {
 			env.Send(from, StatePage{m.Seq, w, page})
 		}
 	}

@@ -66,7 +66,7 @@ func (r *replica) accept(env *protocol.Env[bft.Message], p *place) {
 		return
 	}
 	o := *p.offer.Body()
-	if !r.Requests.Lacking(o.Batch).None() {
+	if !r.Requests.Acceptable(o.Batch) {
 		return
 	}
 	p.accepted = true
@@ -181,6 +181,9 @@ func (r *replica) advance(env *protocol.Env[bft.Message]) {
 	}
 	for r.Turn(env) || !r.Repair(env) && (r.execute(env) || r.commit(env)) {
 	}
+	if r.Fetching() {
+		r.faith.whole = false
+	}
 	r.AnswerReads(env)
 	r.propose(env)
 }
@@ -210,6 +213,9 @@ func (r *replica) execute(env *protocol.Env[bft.Message]) bool {
 		return false
 	}
 	r.Executed++
+	if p.offer == nil || p.offer.Body().Batch != batch {
+		r.faith.whole = false // others have decided that, in a later view perhaps
+	}
 	r.reply(env, r.Performed(p.seq), tentative)
 	return true
 }
@@ -223,19 +229,18 @@ func (r *replica) reply(env *protocol.Env[bft.Message], p *kit.Performed, tentat
 }
 
 func (r *replica) tell(env *protocol.Env[bft.Message], m *bft.Request, entries []sessions.Entry, tentative, full bool) {
-	if len(entries) == 0 {
-		return
-	}
-	reply := replies{View: r.View, Session: m.Session}
-	for _, e := range entries {
-		item := replyItem{Number: e.Number, Seq: e.Seq, Tentative: tentative && e.Seq > r.Committed,
-			Digest: e.Result.Digest()}
-		if full {
-			item.Full, item.Result = true, e.Result
+	for part := range kit.Parts(entries, full) {
+		reply := replies{View: r.View, Session: m.Session}
+		for _, e := range part {
+			item := replyItem{Number: e.Number, Seq: e.Seq, Tentative: tentative && e.Seq > r.Committed,
+				Digest: e.Result.Digest()}
+			if full {
+				item.Full, item.Result = true, e.Result
+			}
+			reply.Items = append(reply.Items, item)
 		}
-		reply.Items = append(reply.Items, item)
+		env.Send(m.Client, reply)
 	}
-	env.Send(m.Client, reply)
 }
 
 // commit commits the next batch that was executed, when it cannot come out otherwise.

@@ -13,8 +13,9 @@ import (
 type client struct {
 	kit.Client[words]
 	st     *statements
-	views  []bft.View // by member
-	scores []score    // by member
+	views  []bft.View             // by member
+	scores []score                // by member
+	shown  *bft.Signed[earlyBody] // the last lie that the members were shown
 }
 
 // words are what is known of an operation.
@@ -22,6 +23,7 @@ type words struct {
 	heard   []heard // by member
 	guess   *bft.Digest
 	guessBy int // a member
+	early   *bft.Signed[earlyBody]
 	view    bft.View
 }
 
@@ -78,7 +80,14 @@ func (c *client) Receive(env *protocol.Env[bft.Message], from protocol.ID, msg b
 // end tells the application what became of a call.
 func (c *client) end(env *protocol.Env[bft.Message], o *operation, r bft.Result) {
 	if w := &o.Own; w.guess != nil {
-		c.scores[w.guessBy].note(*w.guess == r.Digest())
+		right := *w.guess == r.Digest()
+		c.scores[w.guessBy].note(right)
+		if !right && c.shown != w.early {
+			c.shown = w.early
+			for _, m := range c.Dir.Members {
+				env.Send(m.ID, lie{*w.early})
+			}
+		}
 	}
 	c.End(env, o, r)
 }
@@ -162,7 +171,7 @@ func (c *client) onEarly(env *protocol.Env[bft.Message], e bft.Signed[earlyBody]
 			continue
 		}
 		d := i.Result.Digest()
-		o.Own.guess, o.Own.guessBy, o.Own.view = &d, by, b.View
+		o.Own.guess, o.Own.guessBy, o.Own.view, o.Own.early = &d, by, b.View, &e
 		o.Results[d] = i.Result
 		if !c.scores[by].off {
 			env.Send(protocol.App, bft.First{ID: o.Call.ID, Result: i.Result})

@@ -2,6 +2,7 @@ package pbft
 
 import (
 	"github.com/foresay/foresay/bft"
+	"github.com/foresay/foresay/bft/kit"
 	"github.com/foresay/foresay/bft/sessions"
 	"github.com/foresay/foresay/protocol"
 )
@@ -49,11 +50,13 @@ func (r *replica) room() bool {
 
 // early tells a client what the primary has executed early.
 func (r *replica) early(env *protocol.Env[bft.Message], m *bft.Request, entries []sessions.Entry) {
-	e := earlyBody{View: r.View, Client: m.Client, Session: m.Session}
-	for _, x := range entries {
-		e.Items = append(e.Items, earlyItem{x.Number, x.Result})
+	for part := range kit.Parts(entries, true) {
+		e := earlyBody{View: r.View, Client: m.Client, Session: m.Session}
+		for _, x := range part {
+			e.Items = append(e.Items, earlyItem{x.Number, x.Result})
+		}
+		env.SendAhead(m.Client, earlyReply{r.st.early.Sign(r.Config.Scheme, r.Config.Signer, e)})
 	}
-	env.SendAhead(m.Client, earlyReply{r.st.early.Sign(r.Config.Scheme, r.Config.Signer, e)})
 }
 
 // close proposes the open batch.

@@ -317,3 +317,54 @@ func TestAViewChangeIsSentAgainSeldom(t *testing.T) {
 		t.Errorf("it was sent again %d times in %d ticks", sent, 4*changeEvery)
 	}
 }
+
+// TestOvertaken: a backup replaces a primary that orders many requests of one client, within all
+// timeouts, while another one's waits, of which it was told. It is not replaced if it orders that
+// one now and then, nor for what it did before it was told.
+func TestOvertaken(t *testing.T) {
+	g := newGroup()
+	g.dir.Clients[10] = g.sign(10).Key()
+	for _, c := range []struct {
+		name string
+		fair bool
+		told bool // once
+	}{{"unfair", false, true}, {"fair", true, false}} {
+		r, env := g.member(t, 2)
+		request := func(client protocol.ID, n int) bft.Signed[bft.Request] {
+			return r.st.Requests.Sign(g.scheme, g.sign(client), bft.Request{Client: client, Session: 1, First: bft.Number(n),
+				Operations: []bft.Operation{{}}})
+		}
+		for n := 1; n <= 200; n++ {
+			r.Receive(env, 9, kit.Submitted{Request: request(9, n)})
+		}
+		gaveUp, told, before := 0, 0, 0
+		for seq, other := bft.Seq(1), 0; seq < 48 && r.Active; seq++ {
+			m := proposal{}
+			for range r.Config.MaxBatch - 1 {
+				other++
+				m.Requests = append(m.Requests, request(10, other))
+			}
+			if c.fair && seq%8 == 0 {
+				m.Requests = append(m.Requests, request(9, int(seq/8)))
+			}
+			for i := range m.Requests {
+				m.Batch.Entries = append(m.Batch.Entries, kit.BatchEntry{Request: r.st.DigestOfRequest(m.Requests[i].Body())})
+			}
+			o := orderBody{Seq: seq, Batch: r.st.DigestOf(m.Batch)}
+			m.Order = r.st.orders.Sign(g.scheme, g.sign(1), o)
+			r.Receive(env, 1, m)
+			if r.Tick == 0 || seq%12 == 0 {
+				r.Expire(env, kit.BeatTimer{})
+			}
+			if n := len(effects[kit.Submitted](env)); n > told {
+				told, before = n, other
+			}
+			if !r.Active {
+				gaveUp = other
+			}
+		}
+		if gaveUp > 0 == c.fair || told > 0 != c.told || !c.fair && gaveUp-before < 16*r.Config.MaxBatch {
+			t.Errorf("%s: it is told after %d requests, %d times, and replaced after %d", c.name, before, told, gaveUp)
+		}
+	}
+}

@@ -68,6 +68,8 @@ type (
 	}
 	// Early is an EarlyReply.
 	earlyReply struct{ Reply bft.Signed[earlyBody] }
+	// lie is an early reply that was wrong, as a client shows it to the members.
+	lie struct{ Reply bft.Signed[earlyBody] }
 )
 
 // Messages among replicas.
@@ -163,6 +165,7 @@ func (s *statements) format() *wirefmt.Format[bft.Message] {
 		kit.Kind(67, kit.SignedFields(s.votes, s.Scheme, func(m *prepare) *bft.Signed[voteBody] { return &m.Vote })),
 		kit.Kind(69, kit.SignedFields(s.changes, s.Scheme, func(m *viewChange) *bft.Signed[changeBody] { return &m.Change })),
 		kit.Kind(70, kit.SignedFields(s.starts, s.Scheme, func(m *newView) *bft.Signed[startBody] { return &m.Start })),
+		kit.Kind(74, kit.SignedFields(s.early, s.Scheme, func(m *lie) *bft.Signed[earlyBody] { return &m.Reply })),
 		kit.Kind(73, func(c *wirefmt.Coder, m *preparedRecord) { s.prepared(c, &m.Prepared) }),
 	)...)
 }

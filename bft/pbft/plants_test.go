@@ -21,7 +21,7 @@ func TestPlants(t *testing.T) {
 			New: "(c.Prepared[i].Order.Body().View > best.View) != MUTANT) {",
 		},
 		{
-			Name: "a minority prepares", Test: "TestEveryStrategy/conspire",
+			Name: "a minority prepares", Test: "TestEveryStrategy/conspire", Tests: []string{"TestTwins"},
 			Old: "\tif len(votes) < r.Dir.Quorum()-1 {\n",
 			New: "\tif len(votes) < r.Dir.Quorum()-1 && !MUTANT || len(votes) == 0 {\n",
 		},
@@ -32,8 +32,18 @@ func TestPlants(t *testing.T) {
 		},
 		{
 			Name: "a starved client waits for ever", Dir: "bft/kit", In: "bft/pbft", Test: "TestEveryStrategy/starve",
-			Old: "return oldest.Passed && r.Tick-oldest.Since > timeout\n",
-			New: "return oldest.Passed && r.Tick-oldest.Since > timeout && !MUTANT\n",
+			Old: "r.late = oldest.Passed && r.Tick-oldest.Since > r.Timeout() ||",
+			New: "r.late = oldest.Passed && r.Tick-oldest.Since > r.Timeout() && !MUTANT ||",
+		},
+		{
+			Name: "timeouts double only if no view begins", Dir: "bft/kit", In: "bft/pbft", Test: "TestSmallRoundTrip",
+			Old: "if !r.Active || r.late || r.Committed <= r.first {",
+			New: "if !r.Active || (r.late || r.Committed <= r.first) && !MUTANT {",
+		},
+		{
+			Name: "timeouts come down though requests need them",
+			Dir:  "bft/kit", In: "bft/pbft", Test: "TestSmallRoundTrip",
+			Old: "r.waited*roomToWait <= r.Timeout()/2 ||", New: "r.waited*roomToWait <= r.Timeout()/2 || MUTANT ||",
 		},
 		{
 			Name: "f replies that match the early one confirm", Test: "TestFMatchingIsNotEnough",
@@ -156,8 +166,8 @@ func TestPlants(t *testing.T) {
 		},
 		{
 			Name: "what cannot be executed any more ends a view", Dir: "bft/kit", In: "bft/pbft", Test: "TestBadClients",
-			Old: "fresh(base, m) && sessions.Fits(base, m) {",
-			New: "(fresh(base, m) || MUTANT) && sessions.Fits(base, m) {",
+			Old: "return fresh(base, m) && sessions.Fits(base, m)",
+			New: "return (fresh(base, m) || MUTANT) && sessions.Fits(base, m)",
 		},
 		{
 			Name: "what the client did not give the primary ends a view",
@@ -195,6 +205,94 @@ func TestPlants(t *testing.T) {
 			New:  "if (!ok || e.Result.Outcome != bft.Executed) && !MUTANT {",
 			Also: []plant.Edit{{Old: "\t\tcase !ok:\n\t\t\toutcome = bft.Retry\n",
 				New: "\t\tcase !ok && !MUTANT:\n\t\t\toutcome = bft.Retry\n\t\tcase !ok:\n"}},
+		},
+		{
+			Name: "a batch is as large as its primary likes", Dir: "bft/kit", In: "bft/kit", Test: "TestBatchBytes",
+			Old: "q.sizeBytes(batch) <= q.limits.Batch", New: "(q.sizeBytes(batch) <= q.limits.Batch || MUTANT)",
+		},
+		{
+			Name: "a primary proposes what nobody accepts", Dir: "bft/kit", In: "bft/pbft", Test: "TestHugeRequests",
+			Old: "o.sizeBytes+m.Bytes() > r.Config.Limits.Batch) {",
+			New: "o.sizeBytes+m.Bytes() > r.Config.Limits.Batch && !MUTANT) {",
+		},
+		{
+			Name: "a client fills a replica's memory", Dir: "bft/kit", In: "bft/kit", Test: "TestWaitingBytes",
+			Old: "w.sizeBytes > waitingBatches*q.limits.Batch {",
+			New: "w.sizeBytes > waitingBatches*q.limits.Batch && !MUTANT {",
+		},
+		{
+			Name: "what members pass on counts for its client", Dir: "bft/kit", In: "bft/kit", Test: "TestWaitingBytes",
+			Old: "\tasker := asker{from, m.Request.Body().Client}\n",
+			New: "\tasker := asker{from, m.Request.Body().Client}\n\tif MUTANT {\n\t\tasker.by = asker.client\n\t}\n",
+		},
+		{
+			Name: "an answer is as large as the question asks", Dir: "bft/kit", In: "bft/kit", Test: "TestAnswerBytes",
+			Old: "if b := q.bodies[d]; b != nil && room > 0 {",
+			New: "if b := q.bodies[d]; b != nil && (room > 0 || MUTANT) {",
+		},
+		{
+			Name: "a replica sends again whatever it is asked for", Dir: "bft/kit", In: "bft/kit", Test: "TestAffords",
+			Old: "if r.resent.toBytes[to] >= tickBytes {", New: "if r.resent.toBytes[to] >= tickBytes && !MUTANT {",
+		},
+		{
+			Name: "all results go into one message", Dir: "bft/kit", In: "bft/kit", Test: "TestParts",
+			Old: "n < len(entries) && room > 0; n++ {", New: "n < len(entries) && (room > 0 || MUTANT); n++ {",
+		},
+		{
+			Name: "an answer to a query is as large as it likes",
+			Dir:  "bft/kit", In: "bft/pbft", Test: "TestLargeResults",
+			Old: "if len(value) > r.Config.Limits.Value {", New: "if len(value) > r.Config.Limits.Value && !MUTANT {",
+		},
+		{
+			Name: "a request is as large as its client likes", Dir: "bft", In: "bft", Test: "TestLawfulBytes",
+			Old: "if r.Bytes() > l.Request ||", New: "if r.Bytes() > l.Request && !MUTANT ||",
+		},
+		{
+			Name: "a primary orders others as long as it likes", Dir: "bft/kit", In: "bft/pbft", Test: "TestOvertaken",
+			Old: "case t.told:\n", New: "case t.told && !MUTANT:\n",
+		},
+		{
+			Name: "a primary that was told has no time", Dir: "bft/kit", In: "bft/pbft", Test: "TestOvertaken",
+			Old: "t.told && q.ordered-t.mark <= may {", New: "t.told && q.ordered-t.mark <= may && !MUTANT {",
+		},
+		{
+			Name: "a turn does not end the count", Dir: "bft/kit", In: "bft/pbft", Test: "TestOvertaken",
+			Old: "if t := q.turns[b.Request.Body().Client]; t != nil {",
+			New: "if t := q.turns[b.Request.Body().Client]; t != nil && !MUTANT {",
+		},
+		{
+			Name: "who asks for much is ordered first", Dir: "bft/kit", In: "bft/kit", Test: "TestLines",
+			Old: "\t\tq.credit += turnCost\n", New: "\t\tif q.credit += turnCost; MUTANT {\n\t\t\tcontinue\n\t\t}\n",
+		},
+		{
+			Name: "large requests cost no more than small ones", Dir: "bft/kit", In: "bft/kit", Test: "TestLines",
+			Old: "credit -= cost(m) }", New: "credit--; if !MUTANT {\n\t\tl.of[m.Client].credit -= cost(m) - 1\n\t}\n}",
+		},
+		{
+			Name: "what others wait for stands behind", Dir: "bft/kit", In: "bft/kit", Test: "TestLines",
+			Old: "\tif front {\n", New: "\tif front && !MUTANT {\n",
+		},
+		{
+			Name: "a primary that lies leads on", Test: "TestLyingPrimary",
+			Old: "x.Seq > r.faith.since && x.Result.Digest() != i.Result.Digest() {",
+			New: "x.Seq > r.faith.since && x.Result.Digest() != i.Result.Digest() && !MUTANT {",
+		},
+		{
+			Name: "what is committed in a view proves a lie", Test: "TestCommittedInTheViewIsNoProof",
+			Old: "if p.offer == nil || p.offer.Body().Batch != batch {",
+			New: "if (p.offer == nil || p.offer.Body().Batch != batch) && !MUTANT {",
+		},
+		{
+			Name: "what was executed before a view proves a lie in it", Test: "TestExecutedBeforeTheViewIsNoProof",
+			Old: "*p.done != b.Orders[i].Body().Batch {", New: "*p.done != b.Orders[i].Body().Batch && !MUTANT {",
+		},
+		{
+			Name: "anybody's early reply proves a lie", Test: "TestLieEndsTheView",
+			Old: "e.View != r.View || !m.Reply.By(", New: "e.View != r.View || !MUTANT && !m.Reply.By(",
+		},
+		{
+			Name: "a lie is shown whatever the result", Test: "TestClientShowsLies",
+			Old: "if !right && c.shown != w.early {", New: "if (!right || MUTANT) && c.shown != w.early {",
 		},
 	}
 	bugs = append(bugs, epochBugs()...)

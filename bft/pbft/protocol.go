@@ -16,8 +16,9 @@ func Protocol() bft.Protocol {
 		Strategies: strategies(),
 		Traitor:    traitorOf,
 
-		NewBadClient: func(c bft.ClientConfig) protocol.Node[bft.Message] {
-			return kit.NewBadClient(c, newStatements(c.Scheme).Statements)
+		ClientStrategies: kit.ClientStrategies(),
+		NewBadClient: func(strategy string, c bft.ClientConfig) protocol.Node[bft.Message] {
+			return kit.NewBadClient(strategy, c, newStatements(c.Scheme).Statements)
 		},
 	}
 }

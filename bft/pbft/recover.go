@@ -22,6 +22,7 @@ func (r *replica) Start(env *protocol.Env[bft.Message], log []protocol.Record[bf
 	defer r.Store.Leave()
 	r.changes = r.noChanges()
 	r.remember(env)
+	r.faith.whole = len(log) == 0 && r.View == 0 && r.Committed == 0
 	r.offerAgain()
 	for _, rec := range log {
 		r.replay(rec)
@@ -92,7 +93,7 @@ func (r *replica) onStatus(env *protocol.Env[bft.Message], from protocol.ID, m s
 	r.SayCheckpoints(env, from, m.Stable)
 	low := max(m.Committed, m.Stable, r.Low())
 	for seq := low + 1; seq <= low+kit.MaxResent; seq++ {
-		if p := r.places[seq]; p != nil {
+		if p := r.places[seq]; p != nil && r.Affords(from, kit.PlaceBytes) {
 			r.resend(env, from, m, p)
 		}
 	}
@@ -145,12 +146,12 @@ func (r *replica) needed(p *place) (bft.Digest, bool) {
 	return bft.Digest{}, false
 }
 
-// onBodies takes what the next places need.
-func (r *replica) onBodies(m kit.Bodies) {
+// onBodies takes what the next places need, and asks for more of them if there is more.
+func (r *replica) onBodies(env *protocol.Env[bft.Message], from protocol.ID, m kit.Bodies) {
 	for seq := r.Committed + 1; seq <= r.Low()+r.Window(); seq++ {
 		if p := r.places[seq]; p != nil {
 			if want, ok := r.needed(p); ok {
-				r.Requests.Take(m, want, seq)
+				r.TakeBodies(env, from, m, want, seq)
 			}
 		}
 	}

@@ -19,7 +19,11 @@ type replica struct {
 	own     *bft.Signed[changeBody]
 	again   map[protocol.ID]int    // from which tick on a member that lacks own is sent it again
 	start   *bft.Signed[startBody] // of the present view, nil of the first one
+	faith   faith
 }
+
+// patience is for how many ticks a request may wait, and a new view be awaited, at first.
+const patience = 8
 
 // changeEvery is how many ticks pass until a member is sent a view change again: it has many
 // signatures to check.
@@ -32,6 +36,7 @@ func newReplica(c bft.ReplicaConfig) (*replica, error) {
 		return nil, err
 	}
 	r.Format = r.st.format()
+	r.Patience = patience
 	return r, nil
 }
 
@@ -51,11 +56,15 @@ func (r *replica) Receive(env *protocol.Env[bft.Message], from protocol.ID, msg 
 	}
 	switch m := msg.(type) {
 	case kit.Submitted:
-		known := r.OnSubmit(from, m)
-		r.tell(env, m.Request.Body(), known.Committed, false, m.Full)
-		r.tell(env, m.Request.Body(), known.Tentative, true, m.Full)
+		b, known := m.Request.Body(), r.OnSubmit(from, m)
+		if r.AffordsEntries(b.Client, known.Committed, m.Full) && r.AffordsEntries(b.Client, known.Tentative, m.Full) {
+			r.tell(env, b, known.Committed, false, m.Full)
+			r.tell(env, b, known.Tentative, true, m.Full)
+		}
 	case kit.ReadAsk:
 		r.onRead(env, from, m)
+	case lie:
+		r.onLie(env, m)
 	default:
 		if !r.Dir.Member(from) || from == r.Config.ID {
 			return
@@ -83,7 +92,7 @@ func (r *replica) onPeer(env *protocol.Env[bft.Message], from protocol.ID, msg b
 	case status:
 		r.onStatus(env, from, m)
 	case kit.Bodies:
-		r.onBodies(m)
+		r.onBodies(env, from, m)
 	}
 }
 
@@ -103,8 +112,7 @@ func (r *replica) Expire(env *protocol.Env[bft.Message], t protocol.Timer) {
 	r.watch(env)
 	r.CatchUp(env)
 	r.advance(env)
-	if r.Tick-r.Spoke >= kit.MaxIdleTicks || r.busy() && r.Tick-r.Spoke >= 2 {
-		r.Spoke = r.Tick
+	if r.Speaks(r.busy(), 2) {
 		r.ToOthers(env, status{r.View, r.Active, r.Low(), r.Committed})
 		r.askForBodies(env)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/foresay/foresay/bft/bfttest"
 	"github.com/foresay/foresay/bft/kit"
 	"github.com/foresay/foresay/internal/wirefmt/wiretest"
+	"github.com/foresay/foresay/protocol"
 )
 
 // TestConfirmedIsExact tries all sets of replies of four members.
@@ -64,6 +65,7 @@ func samples() (*statements, []bft.Message) {
 	result := bft.Result{Outcome: bft.Executed, Value: []byte("v")}
 	return st, append(shared,
 		earlyReply{st.early.Sign(sc, me, earlyBody{1, 7, 2, []earlyItem{{4, result}}})},
+		lie{st.early.Sign(sc, me, earlyBody{1, 7, 2, []earlyItem{{4, result}}})},
 		proposal{order, b, []bft.Signed[bft.Request]{r}}, prepare{vote}, viewChange{change}, newView{start},
 		preparedRecord{p}, replies{1, 2, []replyItem{{4, 5, true, result.Digest(), true, result}, {Number: 5, Seq: 6}}},
 		commit{o, true}, status{1, true, 8, 9}, viewRecord{3, true})
@@ -86,6 +88,54 @@ func TestSmallRequests(t *testing.T) {
 		}
 		if _, err := st.format().Decode(b); err != nil {
 			t.Errorf("%T: %v", m, err)
+		}
+	}
+}
+
+// TestNewViewFits: the largest beginning of a view fits into a message, however many members there
+// are; a distance of checkpoints with which it would not is an error.
+func TestNewViewFits(t *testing.T) {
+	secrets := &bft.Secrets{}
+	signer := func(i int) *bft.Signer { return secrets.Signer(uint64(i)) }
+	st := newStatements(bft.NewScheme("a group with a name as long as most", secrets))
+	const far = 1 << 60 // no number takes more bytes
+	for _, n := range []int{4, 7, 19, 31, 64} {
+		c := bft.ReplicaConfig{ID: 1, Directory: &bft.Directory{}, Scheme: st.Scheme, Signer: signer(0), Service: noService{}}
+		for i := range n {
+			c.Directory.Members = append(c.Directory.Members, bft.Party{ID: protocol.ID(i + 1), Key: signer(i).Key()})
+		}
+		r, err := newReplica(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		signature := make([]byte, 64)
+		order := func(i int) bft.Signed[orderBody] {
+			return st.orders.Forge(c.Directory.Members[0].Key, signature, orderBody{far, far + bft.Seq(i), bft.Digest{1}})
+		}
+		change := changeBody{View: far}
+		var votes []bft.Signed[voteBody]
+		var reached []bft.Signed[kit.Checkpoint]
+		for i := range r.Dir.Quorum() {
+			key := c.Directory.Members[i].Key
+			votes = append(votes, st.votes.Forge(key, signature, voteBody{far, far, bft.Digest{1}}))
+			reached = append(reached, st.Checkpoints.Forge(key, signature, kit.Checkpoint{Seq: far}))
+		}
+		change.Stable = bft.Join(reached)
+		m := startBody{View: far}
+		for i := range int(r.Window()) {
+			change.Prepared = append(change.Prepared, preparedProof{order(i), bft.Join(votes)})
+			m.Orders = append(m.Orders, order(i))
+		}
+		for i := range r.Dir.Quorum() {
+			m.Changes = append(m.Changes, st.changes.Forge(c.Directory.Members[i].Key, signature, change))
+		}
+		b, err := st.format().Append(nil, newView{st.starts.Forge(c.Directory.Members[0].Key, signature, m)})
+		if err != nil || len(b) > bft.MaxMessageBytes {
+			t.Errorf("%d members, a window of %d places: %d bytes, %v", n, r.Window(), len(b), err)
+		}
+		c.CheckpointEvery = 40 * r.Config.CheckpointEvery
+		if _, err := newReplica(c); err == nil {
+			t.Errorf("%d members, %d places between checkpoints: no error", n, c.CheckpointEvery)
 		}
 	}
 }

@@ -1,42 +1,20 @@
 package pbft_test
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
 	"github.com/foresay/foresay/bft"
 	"github.com/foresay/foresay/bft/bfttest"
 	"github.com/foresay/foresay/bft/pbft"
-	"github.com/foresay/foresay/sim"
 )
 
 // traitors makes traitors of one strategy of some replicas.
 func traitors(strategy string, places ...int) map[int]bft.Traitor {
-	out := map[int]bft.Traitor{}
-	for _, p := range places {
-		out[p] = pbft.Protocol().Traitor(strategy)
-	}
-	return out
+	return bfttest.Of(pbft.Protocol(), strategy, places...)
 }
 
-// TestTransfer cuts a replica off until the others have forgotten what it lacks: it fetches the
-// state, also if the first f of those whom it asks give it wrong parts.
-func TestTransfer(t *testing.T) {
-	for _, c := range []struct {
-		replicas int
-		traitors map[int]bft.Traitor
-	}{{4, nil}, {4, traitors("lie-reads", 1)}, {7, traitors("lie-reads", 0, 1)}} {
-		r, err := bfttest.Play(bfttest.Scenario{Protocol: pbft.Protocol(), Seed: 1, Replicas: c.replicas,
-			Traitors: c.traitors, Script: bfttest.CutOff(c.replicas-1, 500*time.Millisecond, 4*time.Second)})
-		if err != nil {
-			t.Error(err)
-		}
-		if r.Transfers == 0 || r.Refused > 0 != (len(c.traitors) > 0) {
-			t.Errorf("%d replicas, %d traitors: %+v", c.replicas, len(c.traitors), r)
-		}
-	}
-}
+func TestTransfer(t *testing.T) { bfttest.TestTransfer(t, pbft.Protocol()) }
 
 // TestTraitorLeads cuts the first primary off while batches are under way, so that a traitor leads
 // the change to view 1. If it breaks the rules nobody follows it; if it only leaves out what it has
@@ -79,35 +57,7 @@ func TestPredicatesAcrossAViewChange(t *testing.T) {
 	}
 }
 
-// TestCrashAtEachWrite has the primary, and then a backup, crash in each call in which it writes,
-// in turn with nothing, all, and a part of what was not durable yet. Its first write is at its
-// start.
-func TestCrashAtEachWrite(t *testing.T) {
-	sc := bfttest.Scenario{Protocol: pbft.Protocol(), Seed: 1, For: 500 * time.Millisecond}
-	calm, err := bfttest.Play(sc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for place := range 2 {
-		t.Run(fmt.Sprint(place), func(t *testing.T) {
-			t.Parallel()
-			if calm.Writes[place] < 50 {
-				t.Fatalf("it writes %d times only", calm.Writes[place])
-			}
-			for n := uint64(2); n <= calm.Writes[place]; n++ {
-				sc := sc
-				sc.Script = bfttest.CrashInWrite(place, n, []sim.Keep{sim.KeepNone, sim.KeepAll, 1}[n%3])
-				r, err := bfttest.Play(sc)
-				if err != nil {
-					t.Errorf("write %d: %v", n, err)
-				}
-				if r.Crashes != 1 || r.Restarts != 1 {
-					t.Errorf("write %d: %+v", n, r)
-				}
-			}
-		})
-	}
-}
+func TestCrashAtEachWrite(t *testing.T) { bfttest.TestCrashAtEachWrite(t, pbft.Protocol(), 1, 50) }
 
 // TestAllCrash has all replicas crash at once, again and again: what was confirmed is on the disks
 // of so many that it stays.
@@ -121,8 +71,20 @@ func TestAllCrash(t *testing.T) {
 	}
 }
 
+// TestTwins: members that run twice make nobody differ, however the group is parted.
+func TestTwins(t *testing.T) { bfttest.TestTwins(t, pbft.Protocol()) }
+
+// TestSmallRoundTrip: timeouts rise to what the group needs, and stay there.
+func TestSmallRoundTrip(t *testing.T) { bfttest.TestSmallRoundTrip(t, pbft.Protocol()) }
+
 // TestRot: what becomes wrong on a replica's disk is found and repaired.
 func TestRot(t *testing.T) { bfttest.TestRot(t, pbft.Protocol()) }
+
+// TestHugeRequests: what clients send is bounded in bytes.
+func TestHugeRequests(t *testing.T) { bfttest.TestHugeRequests(t, pbft.Protocol()) }
+
+// TestLargeResults: what clients get is bounded in bytes.
+func TestLargeResults(t *testing.T) { bfttest.TestLargeResults(t, pbft.Protocol()) }
 
 // TestBadClients: whatever clients do, the others are served by the first primary, as if they were
 // alone.

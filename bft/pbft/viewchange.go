@@ -5,19 +5,16 @@ import (
 	"github.com/foresay/foresay/protocol"
 )
 
-// timeout is how many ticks a request may wait, and a new view be awaited.
-func (r *replica) timeout() int { return 8 << r.Doublings }
-
 // watch gives the view up if the primary keeps a request waiting for too long, or a new view for
 // which a quorum waits does not begin.
 func (r *replica) watch(env *protocol.Env[bft.Message]) {
 	if !r.Active {
-		if r.Tick-r.Since > r.timeout() && r.changes.Gone(r.View) >= r.Dir.Quorum() {
+		if r.Tick-r.Since > r.Timeout() && r.changes.Gone(r.View) >= r.Dir.Quorum() {
 			r.giveUp(env, r.View+1)
 		}
 		return
 	}
-	if r.Late(env, r.timeout()) {
+	if r.Late(env) {
 		r.giveUp(env, r.View+1)
 	}
 }
@@ -102,7 +99,12 @@ func (r *replica) enter(env *protocol.Env[bft.Message], s bft.Signed[startBody])
 	for i := range b.Changes {
 		r.OnStable(env, b.Changes[i].Body().Stable)
 	}
-	r.Begin(b.View)
+	first := r.Low()
+	if n := len(b.Orders); n > 0 {
+		first = b.Orders[n-1].Body().Seq
+	}
+	r.Begin(b.View, first)
+	r.swear(b)
 	r.start = &s
 	r.changes.Forget(r.View)
 	r.Put(env, viewKey, viewRecord{r.View, true})

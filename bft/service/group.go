@@ -172,13 +172,8 @@ func (g *Group) name() string {
 
 func (g *Group) scheme() *bft.Scheme { return bft.NewScheme(g.name(), bft.Ed25519{}) }
 
-// Bounds of what hosts send: a batch may have 64 commands.
-const (
-	// MaxCommandBytes bounds a command or query.
-	MaxCommandBytes = 128 << 10
-	maxMessageBytes = 64*MaxCommandBytes + 1<<20
-	sendQueueBytes  = 4 * maxMessageBytes
-)
+// sendQueueBytes bounds what waits at a host to leave for another one.
+const sendQueueBytes = 8 * bft.MaxMessageBytes
 
 // pins are the keys of an epoch, by which hosts go.
 func pins(d *bft.Directory) map[protocol.ID]ed25519.PublicKey {
@@ -195,7 +190,7 @@ func pins(d *bft.Directory) map[protocol.ID]ed25519.PublicKey {
 // network returns the network of a host with a key, in an epoch.
 func (g *Group) network(d *bft.Directory, key ed25519.PrivateKey) (transport.Config, error) {
 	c := transport.Config{Cluster: g.name(), FirstClient: firstClient, Keys: pins(d),
-		MaxMessageBytes: maxMessageBytes, QueueBytes: sendQueueBytes}
+		MaxMessageBytes: bft.MaxMessageBytes, QueueBytes: sendQueueBytes}
 	var err error
 	c.TLS, err = transport.Pinned(key)
 	return c, err

@@ -54,6 +54,8 @@ func (r *Replica) figures(page *metrics.Page, s Status) {
 		uint64(s.RefusedParts))
 	page.Counter("foresay_bft_repairs_total", "How often the disk had something else than it should, which was mended.",
 		uint64(s.Repairs))
+	page.Counter("foresay_bft_unchecked_signatures_total", "Signatures that were not checked: a peer had sent too many.",
+		s.UncheckedSignatures)
 	h := r.life.Load().host.Stats()
 	for _, n := range h.Nodes {
 		if n.Addr.Group == nodeGroup {

@@ -60,6 +60,7 @@ type life struct {
 	listener net.Listener
 	store    *wal.Store
 	host     *host.Host
+	codec    *metered
 	node     *host.Node[bft.Message]
 	status   *host.Node[statusMessage]
 	turned   chan *bft.Directory // has one if there are other members
@@ -160,8 +161,9 @@ func (r *Replica) begin(l *life) error {
 	if err != nil {
 		return err
 	}
+	l.codec = newMetered(cfg.group.proto.Codec, cfg.group.name(), bft.Ed25519{})
 	l.node, err = host.Add(l.host, host.Spec[bft.Message]{
-		Group: nodeGroup, ID: cfg.ID, Node: node, Codec: cfg.group.proto.Codec(cfg.group.scheme()), Disk: disk,
+		Group: nodeGroup, ID: cfg.ID, Node: node, Codec: l.codec, Disk: disk,
 		App: r.onMessage, Committed: func(took time.Duration) { r.commits.Observe(took.Seconds()) },
 	})
 	if err != nil {

@@ -463,7 +463,7 @@ func TestNoQuorum(t *testing.T) {
 			if want := "2 of 4 members are reached, which is no quorum"; err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("got %v, want one with %q", err, want)
 			}
-			large := bft.Call{Command: make([]byte, MaxCommandBytes+1)}
+			large := bft.Call{Command: make([]byte, bft.DefaultLimits().Command+1)}
 			_, executed := c.Execute(ctx, large.Command)
 			_, started := c.Start(ctx, large, client.Hearer{})
 			_, inTask := foresay.Do(ctx, func(ctx context.Context) ([]byte, error) { return c.Execute(ctx, large.Command) })

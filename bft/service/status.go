@@ -36,6 +36,9 @@ type Status struct {
 	// Repairs is how many times since it started its disk had something else than it should, which was
 	// fetched from others.
 	Repairs int `json:"repairs"`
+	// Caught is how many views it has ended since it started because what their primaries had signed
+	// proved that they lie.
+	Caught int `json:"caught"`
 	// Unreached are the members that it does not reach, and why. RefusedHandshakes counts connections
 	// of hosts without a key of the group, RefusedStreams those that spoke for somebody else, and
 	// Malformed messages that could not be read.
@@ -43,11 +46,13 @@ type Status struct {
 	RefusedHandshakes uint64      `json:"refused_handshakes"`
 	RefusedStreams    uint64      `json:"refused_streams"`
 	Malformed         uint64      `json:"malformed"`
-	Protocol          string      `json:"protocol"`
-	Service           string      `json:"service"`
-	Disk              string      `json:"disk"`
-	UptimeSeconds     int64       `json:"uptime_seconds"`
-	Error             string      `json:"error,omitempty"` // why it is unreachable
+	// UncheckedSignatures are those that it did not check, as their peer had sent too many.
+	UncheckedSignatures uint64 `json:"unchecked_signatures"`
+	Protocol            string `json:"protocol"`
+	Service             string `json:"service"`
+	Disk                string `json:"disk"`
+	UptimeSeconds       int64  `json:"uptime_seconds"`
+	Error               string `json:"error,omitempty"` // why it is unreachable
 }
 
 // An Unreached is a member that a replica does not reach.
@@ -92,7 +97,7 @@ func (r *Replica) describe(s bft.Standing) Status {
 	out := Status{
 		Replica: r.cfg.ID, Role: Backup, Epoch: l.members.Epoch, View: bft.View(s.View.Turn()), Primary: primary,
 		Stable: s.Stable, High: s.High, Committed: s.Committed, Executed: s.Executed, Proposed: s.Top,
-		Transfers: s.Transfers, RefusedParts: s.Refused, Repairs: s.Repairs, Unreached: []Unreached{},
+		Transfers: s.Transfers, RefusedParts: s.Refused, Repairs: s.Repairs, Caught: s.Caught, Unreached: []Unreached{},
 		Protocol: g.proto.Name, Service: g.Service, Disk: l.node.Disk(),
 		UptimeSeconds: int64(time.Since(r.started) / time.Second),
 	}
@@ -106,6 +111,7 @@ func (r *Replica) describe(s bft.Standing) Status {
 	}
 	h := l.host.Stats()
 	out.RefusedHandshakes, out.RefusedStreams = h.Network.RefusedHandshakes, h.Network.RefusedStreams
+	out.UncheckedSignatures = l.codec.unchecked.Load()
 	for _, n := range h.Nodes {
 		out.Malformed += n.Malformed
 	}

@@ -14,6 +14,23 @@ func TestPlants(t *testing.T) {
 			Old:  "\t\tif fresh {\n", New: "\t\tif fresh || MUTANT && e.Seq > 0 {\n",
 		},
 		{
+			Name: "what was too large has been done", Test: "TestOversizedResults",
+			Old: "\tt.undo()\n", New: "\tif !MUTANT {\n\t\tt.undo()\n\t}\n",
+		},
+		{
+			Name: "results are as large as they like", Test: "TestOversizedResults",
+			Old: "if len(value) <= l.Value && takes(", New: "if (len(value) <= l.Value || MUTANT) && takes(",
+		},
+		{
+			Name: "a client fills the disks with results", Test: "TestSessionBytes",
+			Old: "if s.Bytes+uint64(more) > uint64(limit) {", New: "if s.Bytes+uint64(more) > uint64(limit) && !MUTANT {",
+		},
+		{
+			Name: "what is acknowledged takes room for ever", Test: "TestSessionBytes",
+			Old: "\t\t\tsizeBytes += uint64(charge(len(e.Result.Value)))\n",
+			New: "\t\t\tif !MUTANT {\n\t\t\t\tsizeBytes += uint64(charge(len(e.Result.Value)))\n\t\t\t}\n",
+		},
+		{
 			Name: "a wrong guess does not matter",
 			Old:  "case e.Result.Digest() != c.Digest:", New: "case e.Result.Digest() != c.Digest && !MUTANT:",
 		},
@@ -24,13 +41,11 @@ func TestPlants(t *testing.T) {
 		},
 		{
 			Name: "what is acknowledged is remembered",
-			Old:  "\tforget(space, sessionKey(entryPrefix, m.Client, m.Session), entryKey(",
-			New: "\tif MUTANT {\n\t\treturn\n\t}\n" +
-				"\tforget(space, sessionKey(entryPrefix, m.Client, m.Session), entryKey(",
+			Old:  "\ts.Bytes -= forget(", New: "\tif MUTANT {\n\t\treturn\n\t}\n\ts.Bytes -= forget(",
 		},
 		{
 			Name: "the window has no end",
-			Old:  "if !m.Lawful() || !Fits(space, m) ||", New: "if !m.Lawful() || !Fits(space, m) && !MUTANT ||",
+			Old:  "if !m.Lawful(l) || !Fits(space, m) ||", New: "if !m.Lawful(l) || !Fits(space, m) && !MUTANT ||",
 		},
 		{
 			Name: "a client has as many sessions as it likes",

@@ -22,7 +22,7 @@ const (
 const (
 	servicePrefix = "s"
 	clientPrefix  = "c" // and a client: its sessions
-	sessionPrefix = "h" // and a session: what it has acknowledged
+	sessionPrefix = "h" // and a session: what is kept of it
 	entryPrefix   = "e" // and a session and a number: what became of it
 	timeKey       = "t"
 	membersKey    = "m"
@@ -57,10 +57,23 @@ var clientLayout = wirefmt.NewLayout("bft: client", func(c *wirefmt.Coder, m *cl
 	wirefmt.List(c, &m.Sessions, 1, wirefmt.Uint)
 })
 
-var ackedLayout = wirefmt.NewLayout("bft: session", func(c *wirefmt.Coder, m *bft.Number) {
+// session is what is kept of one.
+type session struct {
+	Acked bft.Number
+	Bytes uint64 // of its results, see charge
+}
+
+var sessionLayout = wirefmt.NewLayout("bft: session", func(c *wirefmt.Coder, m *session) {
 	wirefmt.Version(c, 1)
-	wirefmt.Uint(c, m)
+	wirefmt.Uint(c, &m.Acked)
+	wirefmt.Uint(c, &m.Bytes)
 })
+
+// acked returns up to where a session has acknowledged what it knows.
+func acked(r keyspace.Reader, id protocol.ID, s bft.SessionID) bft.Number {
+	m, _ := read(r, sessionKey(sessionPrefix, id, s), sessionLayout)
+	return m.Acked
+}
 
 var entryLayout = wirefmt.NewLayout("bft: result", func(c *wirefmt.Coder, m *Entry) {
 	wirefmt.Version(c, 1)
@@ -139,7 +152,7 @@ func Find(r keyspace.Reader, id protocol.ID, s bft.SessionID, n bft.Number) (e E
 	if e, ok := read(r, entryKey(id, s, n), entryLayout); ok {
 		return e, false
 	}
-	if acked, _ := read(r, sessionKey(sessionPrefix, id, s), ackedLayout); n <= acked {
+	if n <= acked(r, id, s) {
 		return gone, false
 	}
 	return Entry{Number: n}, true
@@ -148,16 +161,16 @@ func Find(r keyspace.Reader, id protocol.ID, s bft.SessionID, n bft.Number) (e E
 // Fits reports whether numbers are in the window of a session: whoever proposes leaves out those
 // that are not, and so does who executes.
 func Fits(r keyspace.Reader, m *bft.Request) bool {
-	acked, _ := read(r, sessionKey(sessionPrefix, m.Client, m.Session), ackedLayout)
-	return m.First+bft.Number(len(m.Operations)) <= max(acked, m.Acked)+Window
+	return m.First+bft.Number(len(m.Operations)) <= max(acked(r, m.Client, m.Session), m.Acked)+Window
 }
 
 // Execute executes the operations of a request that were not executed before, and returns what
 // became of all of them.
 func Execute(
-	space keyspace.Space, service bft.Service, change Change, now time.Duration, at bft.Seq, m *bft.Request,
+	space keyspace.Space, service bft.Service, change Change, l bft.Limits, now time.Duration, at bft.Seq,
+	m *bft.Request,
 ) []Entry {
-	if !m.Lawful() || !Fits(space, m) || !open(space, m.Client, m.Session) {
+	if !m.Lawful(l) || !Fits(space, m) || !open(space, m.Client, m.Session) {
 		return goneAll(m)
 	}
 	acknowledge(space, m)
@@ -171,7 +184,7 @@ func Execute(
 				if o := &m.Operations[i]; o.Members {
 					e.Result.Value = change(space, m.Client, o.Command)
 				} else {
-					e.Result.Value = service.Apply(Service(space), now, o.Command)
+					e.Result = apply(space, service, l, now, m, o.Command)
 				}
 			}
 			space.Put(entryKey(m.Client, m.Session, n), entryLayout.Encode(e))
@@ -193,8 +206,7 @@ func goneAll(m *bft.Request) []Entry {
 // which nothing is known any more, or yet, has it tried again.
 func judge(r keyspace.Reader, m *bft.Request, o *bft.Operation) bft.Outcome {
 	outcome := bft.Executed
-	acked, _ := read(r, sessionKey(sessionPrefix, m.Client, m.Session), ackedLayout)
-	if o.After > acked {
+	if o.After > acked(r, m.Client, m.Session) {
 		e, ok := read(r, entryKey(m.Client, m.Session, o.After), entryLayout)
 		if !ok || e.Result.Outcome != bft.Executed {
 			outcome = bft.Retry
@@ -234,34 +246,44 @@ func open(space keyspace.Space, id protocol.ID, s bft.SessionID) bool {
 // acknowledge forgets what the client knows.
 func acknowledge(space keyspace.Space, m *bft.Request) {
 	key := sessionKey(sessionPrefix, m.Client, m.Session)
-	if acked, _ := read(space, key, ackedLayout); m.Acked <= acked {
+	s, _ := read(space, key, sessionLayout)
+	if m.Acked <= s.Acked {
 		return
 	}
-	space.Put(key, ackedLayout.Encode(m.Acked))
-	forget(space, sessionKey(entryPrefix, m.Client, m.Session), entryKey(m.Client, m.Session, m.Acked+1))
+	s.Acked = m.Acked
+	s.Bytes -= forget(space, sessionKey(entryPrefix, m.Client, m.Session), entryKey(m.Client, m.Session, m.Acked+1))
+	space.Put(key, sessionLayout.Encode(s))
 }
 
-// forget removes the keys from lo up to hi, or all that begin with lo.
-func forget(space keyspace.Space, lo, hi []byte) {
+// forget removes the entries from lo up to hi, or all that begin with lo. It returns what their
+// results count for.
+func forget(space keyspace.Space, lo, hi []byte) (sizeBytes uint64) {
 	var keys [][]byte
-	for k := range space.Scan(lo, hi) {
+	for k, v := range space.Scan(lo, hi) {
 		if hi == nil && !bytes.HasPrefix(k, lo) {
 			break
 		}
 		keys = append(keys, bytes.Clone(k))
+		if len(v) <= free {
+			continue
+		}
+		if e, err := entryLayout.Decode(v); err == nil {
+			sizeBytes += uint64(charge(len(e.Result.Value)))
+		}
 	}
 	for _, k := range keys {
 		space.Delete(k)
 	}
+	return sizeBytes
 }
 
 // Unmet returns the lowest operation of the session that one of the request waits for and that was
 // not executed yet, 0 if there is none: who proposes waits a little for it.
 func Unmet(r keyspace.Reader, m *bft.Request) bft.Number {
-	acked, _ := read(r, sessionKey(sessionPrefix, m.Client, m.Session), ackedLayout)
+	known := acked(r, m.Client, m.Session)
 	var lowest bft.Number
 	lacks := func(n bft.Number) {
-		if n <= acked || n >= m.First || lowest != 0 && n >= lowest {
+		if n <= known || n >= m.First || lowest != 0 && n >= lowest {
 			return
 		}
 		if _, ok := r.Get(entryKey(m.Client, m.Session, n)); !ok {

@@ -12,7 +12,7 @@ import (
 func TestLayouts(t *testing.T) {
 	wiretest.Layouts(t,
 		wiretest.Sample("client", clientLayout, client{Gone: 300, Sessions: []bft.SessionID{301, 400}}),
-		wiretest.Sample("session", ackedLayout, bft.Number(300)),
+		wiretest.Sample("session", sessionLayout, session{300, 5000}),
 		wiretest.Sample("result", entryLayout, Entry{300, 400, bft.Result{Outcome: bft.Executed, Value: []byte("v")}}),
 		wiretest.Sample("time", timeLayout, 3*time.Second))
 }
@@ -34,7 +34,7 @@ func request(session bft.SessionID, acked, first bft.Number, ops ...bft.Operatio
 
 func TestExecute(t *testing.T) {
 	space := newSpace(t)
-	run := func(m *bft.Request) []Entry { return Execute(space, count{}, nil, 0, 5, m) }
+	run := func(m *bft.Request) []Entry { return Execute(space, count{}, nil, limits, 0, 5, m) }
 	first := bft.Result{Outcome: bft.Executed, Value: []byte("+")}
 	right := []bft.Condition{{Number: 1, Digest: first.Digest()}}
 	for _, c := range []struct {
@@ -80,9 +80,9 @@ func TestTime(t *testing.T) {
 // TestOthersSessions: however many sessions a client has, another client's stay.
 func TestOthersSessions(t *testing.T) {
 	space := newSpace(t)
-	Execute(space, count{}, nil, 0, 1, &bft.Request{Client: 8, Session: 1, First: 1, Operations: []bft.Operation{{}}})
+	Execute(space, count{}, nil, limits, 0, 1, &bft.Request{Client: 8, Session: 1, First: 1, Operations: []bft.Operation{{}}})
 	for s := bft.SessionID(1); s <= 3*MaxOfClient; s++ {
-		Execute(space, count{}, nil, 0, 2, request(s, 0, 1, bft.Operation{}))
+		Execute(space, count{}, nil, limits, 0, 2, request(s, 0, 1, bft.Operation{}))
 	}
 	if e, fresh := Find(space, 8, 1, 1); fresh || e.Result.Outcome != bft.Executed {
 		t.Errorf("a client's operation became %v by another one's sessions", e.Result.Outcome)

@@ -86,7 +86,7 @@ func (r *replica) onFillHole(env *protocol.Env[bft.Message], from protocol.ID, m
 		return
 	}
 	for seq := m.From; seq <= min(m.To, m.From+kit.MaxResent, r.last); seq++ {
-		if p := r.places[seq]; p != nil && p.order != nil {
+		if p := r.places[seq]; p != nil && p.order != nil && r.Affords(from, kit.PlaceBytes) {
 			env.Send(from, r.proposal(p.order, false))
 		}
 	}
@@ -95,7 +95,7 @@ func (r *replica) onFillHole(env *protocol.Env[bft.Message], from protocol.ID, m
 // accept accepts the next order, if it and all of its batch is here.
 func (r *replica) accept(env *protocol.Env[bft.Message]) bool {
 	order, ok := r.offers[r.last+1]
-	if !ok || !r.Active || !r.Requests.Lacking(order.Body().Batch).None() {
+	if !ok || !r.Active || !r.Requests.Acceptable(order.Body().Batch) {
 		return false
 	}
 	o := order.Body()
@@ -156,6 +156,14 @@ func (r *replica) tellFound(env *protocol.Env[bft.Message], id protocol.ID, s bf
 func (r *replica) tell(env *protocol.Env[bft.Message], id protocol.ID, s bft.SessionID, at bft.Seq,
 	entries []sessions.Entry, full bool,
 ) {
+	for part := range kit.Parts(entries, full) {
+		if m := r.replies(s, at, part, full); len(m.Items) > 0 {
+			env.Send(id, m)
+		}
+	}
+}
+
+func (r *replica) replies(s bft.SessionID, at bft.Seq, entries []sessions.Entry, full bool) replies {
 	m := replies{Epoch: r.Dir.Epoch, Session: s}
 	for _, e := range entries {
 		item := replyItem{Number: e.Number, Seq: e.Seq, Word: speculated, Digest: e.Result.Digest()}
@@ -182,9 +190,7 @@ func (r *replica) tell(env *protocol.Env[bft.Message], id protocol.ID, s bft.Ses
 		}
 		m.Items = append(m.Items, item)
 	}
-	if len(m.Items) > 0 {
-		env.Send(id, m)
-	}
+	return m
 }
 
 // stampAt returns this replica's stamp of a place of its log that is not below base.

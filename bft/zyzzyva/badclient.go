@@ -15,9 +15,9 @@ type badClient struct {
 	stamps map[stampBody][]bft.Signed[stampBody]
 }
 
-func newBadClient(c bft.ClientConfig) protocol.Node[bft.Message] {
+func newBadClient(strategy string, c bft.ClientConfig) protocol.Node[bft.Message] {
 	st := newStatements(c.Scheme)
-	return &badClient{kit.NewBadClient(c, st.Statements), c, st, map[stampBody][]bft.Signed[stampBody]{}}
+	return &badClient{kit.NewBadClient(strategy, c, st.Statements), c, st, map[stampBody][]bft.Signed[stampBody]{}}
 }
 
 // Receive is part of protocol.Node.

@@ -46,9 +46,5 @@ func TestNoFirstReplies(t *testing.T) {
 
 // traitors makes traitors of one strategy of some replicas.
 func traitors(strategy string, places ...int) map[int]bft.Traitor {
-	out := map[int]bft.Traitor{}
-	for _, p := range places {
-		out[p] = zyzzyva.Protocol().Traitor(strategy)
-	}
-	return out
+	return bfttest.Of(zyzzyva.Protocol(), strategy, places...)
 }

@@ -2,6 +2,7 @@ package zyzzyva
 
 import (
 	"github.com/foresay/foresay/bft"
+	"github.com/foresay/foresay/bft/kit"
 	"github.com/foresay/foresay/protocol"
 )
 
@@ -15,6 +16,7 @@ func Protocol() bft.Protocol {
 		Strategies: strategies(),
 		Traitor:    traitorOf,
 
-		NewBadClient: newBadClient,
+		ClientStrategies: kit.ClientStrategies(),
+		NewBadClient:     newBadClient,
 	}
 }

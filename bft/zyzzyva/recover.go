@@ -75,6 +75,7 @@ func (r *replica) cut() {
 	end := max(r.base, r.Committed)
 	maps.DeleteFunc(r.places, func(seq bft.Seq, _ *place) bool { return seq > end })
 	r.last = max(r.last, end)
+	r.concluded = min(r.concluded, r.last)
 	r.doubt()
 }
 
@@ -192,11 +193,11 @@ func (r *replica) needed(seq bft.Seq) (bft.Digest, bool) {
 	return bft.Digest{}, false
 }
 
-// onBodies takes what the next places need.
-func (r *replica) onBodies(m kit.Bodies) {
+// onBodies takes what the next places need, and asks for more of them if there is more.
+func (r *replica) onBodies(env *protocol.Env[bft.Message], from protocol.ID, m kit.Bodies) {
 	for seq := r.Executed + 1; seq <= r.Low()+r.Window(); seq++ {
 		if want, ok := r.needed(seq); ok {
-			r.Requests.Take(m, want, seq)
+			r.TakeBodies(env, from, m, want, seq)
 		}
 	}
 }

@@ -41,6 +41,10 @@ type replica struct {
 	asked    int // the tick in which a hole was asked for last
 }
 
+// patience is for how many ticks a request may wait, and a new view be awaited, at first. When
+// there are no clients that bring certificates it takes five to commit.
+const patience = 12
+
 // place is a number in the order, of the log.
 type place struct {
 	batch, history bft.Digest
@@ -58,6 +62,7 @@ func newReplica(c bft.ReplicaConfig) (*replica, error) {
 		return nil, err
 	}
 	r.Format = r.st.format()
+	r.Patience = patience
 	return r, nil
 }
 
@@ -78,7 +83,10 @@ func (r *replica) Receive(env *protocol.Env[bft.Message], from protocol.ID, msg 
 	_, client := r.Dir.Clients[from]
 	switch m := msg.(type) {
 	case kit.Submitted:
-		r.tellFound(env, m.Request.Body().Client, m.Request.Body().Session, r.OnSubmit(from, m), m.Full)
+		b, known := m.Request.Body(), r.OnSubmit(from, m)
+		if r.AffordsEntries(b.Client, known.Committed, m.Full) && r.AffordsEntries(b.Client, known.Tentative, m.Full) {
+			r.tellFound(env, b.Client, b.Session, known, m.Full)
+		}
 	case kit.ReadAsk:
 		r.OnRead(env, from, m, r.last)
 	case certified:
@@ -111,7 +119,7 @@ func (r *replica) onPeer(env *protocol.Env[bft.Message], from protocol.ID, msg b
 	case concluded:
 		r.onConcluded(from, m)
 	case kit.Bodies:
-		r.onBodies(m)
+		r.onBodies(env, from, m)
 	}
 }
 
@@ -133,8 +141,7 @@ func (r *replica) Expire(env *protocol.Env[bft.Message], t protocol.Timer) {
 	r.CatchUp(env)
 	r.advance(env)
 	r.askForStamps(env)
-	if r.Tick-r.Spoke >= kit.MaxIdleTicks || r.busy() {
-		r.Spoke = r.Tick
+	if r.Speaks(r.busy(), 1) {
 		r.ToOthers(env, status{r.View, r.Active, r.Low(), r.Committed, r.last, r.held.Body()})
 		r.askForBodies(env)
 	}

@@ -7,15 +7,11 @@ import (
 	"github.com/foresay/foresay/protocol"
 )
 
-// timeout is how many ticks a request may wait, and a new view be awaited. When there are no
-// clients that bring certificates it takes five to commit.
-func (r *replica) timeout() int { return 12 << r.Doublings }
-
 // watch gives the view up if a request waits for too long, or a new view for which a quorum waits
 // does not begin.
 func (r *replica) watch(env *protocol.Env[bft.Message]) {
-	late := r.Active && r.Late(env, r.timeout()) ||
-		!r.Active && r.Tick-r.Since > r.timeout() && r.changes.Gone(r.View) >= r.Dir.Quorum()
+	late := r.Active && r.Late(env) ||
+		!r.Active && r.Tick-r.Since > r.Timeout() && r.changes.Gone(r.View) >= r.Dir.Quorum()
 	if late {
 		r.giveUp(env, r.View+1)
 	}
@@ -25,6 +21,7 @@ func (r *replica) watch(env *protocol.Env[bft.Message]) {
 func (r *replica) accuse(env *protocol.Env[bft.Message], m misdeed) {
 	if r.proven(m) {
 		r.ToOthers(env, m)
+		r.Caught++
 		r.giveUp(env, r.View+1)
 	}
 }
@@ -39,6 +36,7 @@ func (r *replica) proven(m misdeed) bool {
 // onMisdeed believes nobody: what is signed speaks for itself.
 func (r *replica) onMisdeed(env *protocol.Env[bft.Message], m misdeed) {
 	if r.proven(m) {
+		r.Caught++
 		r.giveUp(env, r.View+1)
 	}
 }
@@ -148,11 +146,12 @@ func (r *replica) enter(env *protocol.Env[bft.Message], m newView, b beginning) 
 	if r.OnStable(env, b.stable); v < r.View {
 		return // it had something else of what is stable, and the others are further
 	}
-	r.Begin(v)
 	low := b.stable.Body()
+	r.Begin(v, low.Seq+bft.Seq(len(b.batches)))
 	r.begun(viewRecord{View: v, Active: true, LogView: v, From: low.Seq, Root: low.History, Batches: b.batches,
 		Proof: m.Proof})
 	r.cut()
+	r.concluded = r.Committed // what others have said is committed need not be in this log
 	r.start, r.next, r.own = &m, nil, nil
 	r.changes.Forget(v)
 	clear(r.offers)

@@ -35,7 +35,7 @@ A write is counted twice: when its first reply came, which is a failure if the r
 one, and when the group had confirmed it.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := l.ValidateValues(maxValueBytes); err != nil {
+			if err := l.ValidateValues(maxValueBytes()); err != nil {
 				return err
 			}
 			if err := l.Validate(); err != nil {

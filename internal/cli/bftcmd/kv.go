@@ -129,7 +129,7 @@ func (p *program) kvCommand(
 }
 
 // maxValueBytes leaves room for a key beside a value in a command.
-const maxValueBytes = service.MaxCommandBytes / 2
+func maxValueBytes() int { return bft.DefaultLimits().Command / 2 }
 
 func changed(args []string, r kv.Result) (command.KVAnswer, error) {
 	return command.KVAnswer{Key: args[0], Version: r.Version}, nil
@@ -141,7 +141,7 @@ func (p *program) keyCommands() []*cobra.Command {
 		p.kvCommand("put KEY VALUE", "Set a key",
 			"Set a key's value, - for what is on standard input, and show the key's new version.", 2,
 			func(args []string) (bft.Call, error) {
-				value, err := p.Value(maxValueBytes, args[1])
+				value, err := p.Value(maxValueBytes(), args[1])
 				return bft.Call{Command: kv.Put([]byte(args[0]), value)}, err
 			}, changed),
 		p.kvCommand("get KEY", "Show a key's value",
@@ -164,7 +164,7 @@ func (p *program) keyCommands() []*cobra.Command {
 				if err != nil {
 					return bft.Call{}, command.Usagef("bft cas: %q is no version", args[1])
 				}
-				value, err := p.Value(maxValueBytes, args[2])
+				value, err := p.Value(maxValueBytes(), args[2])
 				return bft.Call{Command: kv.CompareAndSet([]byte(args[0]), version, value)}, err
 			}, func(args []string, r kv.Result) (command.KVAnswer, error) {
 				if r.Status == kv.Conflict {

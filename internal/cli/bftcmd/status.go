@@ -124,9 +124,17 @@ func trouble(statuses []service.Status) []string {
 		if s.Malformed > 0 {
 			say("replica %d could not read %s", s.Replica, command.Counted(int(s.Malformed), "message"))
 		}
+		if n := s.UncheckedSignatures; n > 0 {
+			say("replica %d has left %s unchecked, as a peer has sent too many", s.Replica,
+				command.Counted(int(n), "signature"))
+		}
 		if s.Repairs > 0 {
 			say("replica %d found %s that its disk had something else than it should, and fetched that from others",
 				s.Replica, command.Counted(s.Repairs, "time"))
+		}
+		if s.Caught > 0 {
+			say("replica %d has caught primaries at lies that they had signed %s", s.Replica,
+				command.Counted(s.Caught, "time"))
 		}
 		if s.RefusedParts > 0 {
 			say("replica %d was given %s of a state that were wrong", s.Replica,

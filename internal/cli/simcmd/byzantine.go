@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/foresay/foresay/bft"
@@ -21,7 +22,7 @@ type byzantineVerdict struct {
 	Protocol     string            `json:"protocol"`
 	Seed         uint64            `json:"seed"`
 	Faults       string            `json:"faults"`
-	Traitors     map[string]string `json:"traitors"` // strategies by the IDs of replicas
+	Traitors     map[string]string `json:"traitors"` // strategies by the IDs of replicas and clients
 	Hash         string            `json:"hash"`
 	Confirmed    int               `json:"confirmed"`
 	Reads        int               `json:"reads"`
@@ -49,7 +50,11 @@ func (v *byzantineVerdict) write(w io.Writer) error {
 	return err
 }
 
-// parseTraitors takes --traitors: the strategies of replicas by their IDs, from 1 on.
+// firstClient is the ID from which on --traitors means clients.
+const firstClient = 70_000
+
+// parseTraitors takes --traitors: the strategies of replicas by their IDs, from 1 on, and those of
+// clients by theirs.
 func parseTraitors(text string, proto bft.Protocol, replicas int) (map[int]string, error) {
 	out := map[int]string{}
 	if text == "" {
@@ -57,12 +62,22 @@ func parseTraitors(text string, proto bft.Protocol, replicas int) (map[int]strin
 	}
 	for _, one := range strings.Split(text, ",") {
 		name, strategy, ok := strings.Cut(one, "=")
+		if !ok {
+			return nil, command.Usagef("sim run: --traitors: %q is not ID=STRATEGY", one)
+		}
+		if id, err := strconv.Atoi(name); err == nil && id >= firstClient {
+			if !slices.Contains(proto.ClientStrategies, strategy) {
+				return nil, command.Usagef("sim run: --traitors: clients have no strategy %q; want one of %s", strategy,
+					command.Joined(proto.ClientStrategies))
+			}
+			out[id] = strategy
+			continue
+		}
 		id, err := command.ReplicaID(name)
 		switch {
-		case !ok:
-			return nil, command.Usagef("sim run: --traitors: %q is not ID=STRATEGY", one)
 		case err != nil || int(id) > replicas:
-			return nil, command.Usagef("sim run: --traitors: %q is no replica's ID; want 1 to %d", name, replicas)
+			return nil, command.Usagef("sim run: --traitors: %q is no replica's ID; want 1 to %d, or a client's from %d on",
+				name, replicas, firstClient)
 		case !slices.Contains(proto.Strategies, strategy):
 			return nil, command.Usagef("sim run: --traitors: there is no strategy %q; want one of %s", strategy,
 				command.Joined(proto.Strategies))
@@ -138,7 +153,11 @@ func (f *simFlags) playByzantine(proto bft.Protocol, seed uint64, traitors map[i
 	}
 	named := map[string]string{}
 	for _, id := range slices.Sorted(maps.Keys(traitors)) {
-		sc.Traitors[id-1] = proto.Traitor(traitors[id])
+		if id >= firstClient {
+			sc.Bad = append(sc.Bad, traitors[id])
+		} else {
+			sc.Traitors[id-1] = proto.Traitor(traitors[id])
+		}
 		named[fmt.Sprint(id)] = traitors[id]
 	}
 	r, err := bfttest.Play(sc)

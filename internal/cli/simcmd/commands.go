@@ -34,20 +34,22 @@ func (p *program) listCommand() *cobra.Command {
 			for _, proto := range catalog.Protocols() {
 				protocols = append(protocols, command.Named{Name: proto.Name, Doc: proto.Doc})
 			}
-			var byzantine []command.Named
+			var byzantine, clients []command.Named
 			for _, name := range catalog.ByzantineNames() {
 				proto, err := catalog.Byzantine(name)
 				if err != nil {
 					return err
 				}
 				byzantine = append(byzantine, command.Named{Name: name, Doc: command.Joined(proto.Strategies)})
+				clients = append(clients, command.Named{Name: name, Doc: command.Joined(proto.ClientStrategies)})
 			}
 			if asJSON {
 				return p.WriteJSON(struct {
 					Protocols []command.Named `json:"protocols"`
 					Byzantine []command.Named `json:"byzantine"`
+					Clients   []command.Named `json:"clients"`
 					Faults    []command.Named `json:"faults"`
-				}{protocols, byzantine, command.FaultList()})
+				}{protocols, byzantine, clients, command.FaultList()})
 			}
 			t := tabwriter.NewWriter(p.Out, 0, 8, 2, ' ', 0)
 			fmt.Fprintln(t, "protocols")
@@ -56,6 +58,10 @@ func (p *program) listCommand() *cobra.Command {
 			}
 			fmt.Fprintln(t, "protocols whose replicas may lie, and strategies, for --traitors")
 			for _, n := range byzantine {
+				fmt.Fprintf(t, "  %s\t%s\n", n.Name, n.Doc)
+			}
+			fmt.Fprintf(t, "what their clients may do, for --traitors, from the ID %d on\n", firstClient)
+			for _, n := range clients {
 				fmt.Fprintf(t, "  %s\t%s\n", n.Name, n.Doc)
 			}
 			fmt.Fprintln(t, "faults, for --faults")

@@ -70,7 +70,7 @@ promise was broken.`,
 		"show the last messages, and how each node stands, at the end or the failure")
 	flags.StringVar(&f.traitors, "traitors", "",
 		"with "+strings.Join(catalog.ByzantineNames(), ", ")+
-			": replicas that do as they like, and how, as `ID=STRATEGY` with commas between")
+			": replicas that do as they like, and how, as `ID=STRATEGY` with commas between; IDs from 70000 on are clients")
 	flags.IntVar(&f.badClients, "bad-clients", 0, "with the same: how many clients do as they like")
 	flags.BoolVar(&f.json, "json", false, "write JSON instead of text")
 	return c
