@@ -39,9 +39,9 @@ func TestEchoProcess(t *testing.T) {
 // slices' ratios to plain gRPC's, with its interval of 95 %.
 func BenchmarkClientAlone(b *testing.B) {
 	addr := echoProcess(b)
-	bare, cc := grpcAlone(b, addr), speculating(b, addr)
-	streams := speculating(b, addr, specgrpc.WithCallSites(control.CallSiteConfig{Name: getMethod,
-		ServerPredictions: true}))
+	asking := specgrpc.WithCallSites(control.CallSiteConfig{Name: getMethod, ServerPredictions: true})
+	bare, cc, streams := grpcAlone(b, addr), speculating(b, addr), speculating(b, addr, asking)
+	all := always(b)
 	rows := []struct {
 		name   string
 		call   func(context.Context) error
@@ -52,6 +52,8 @@ func BenchmarkClientAlone(b *testing.B) {
 		{name: "off", call: get(speculating(b, addr, specgrpc.WithMode(control.ModeOff)))},
 		{name: "task-right", call: inTask(cc, echoed)},
 		{name: "task-right-streamed", call: inTask(streams, "")},
+		{name: "all-right", call: inTask(speculating(b, addr, all), echoed)},
+		{name: "all-right-streamed", call: inTask(speculating(b, addr, all, asking), "")},
 	}
 	for i := range rows {
 		slice(b, rows[i].call) // connections are made, peers are learnt of
