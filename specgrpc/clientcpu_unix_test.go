@@ -106,8 +106,8 @@ func handedOver(cc grpc.ClientConnInterface) func(ctx context.Context) error {
 	}
 }
 
-// overStream makes a call with the frames of a speculative stream whose caller is confirmed from the
-// start, as it is made over grpc by hand: what a call that asks its server must cost.
+// overStream makes a call with the frames of a speculative stream whose caller is confirmed from
+// the start, as they are sent over grpc by hand: what a call that asks its server must cost.
 func overStream(cc grpc.ClientConnInterface) func(ctx context.Context) error {
 	return func(ctx context.Context) error {
 		payload, err := proto.Marshal(&kvpb.GetRequest{Key: echoed})
