@@ -14,11 +14,7 @@ import (
 // detector allocates for itself.
 func TestEchoAllocations(t *testing.T) {
 	plainly, foretelling := loopback(t, echo{}), loopback(t, foretold{})
-	forced, err := control.New(control.Config{Budget: -1}) // although no guess saves anything here
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := specgrpc.WithControl(forced)
+	all := always(t)
 	asking := specgrpc.WithCallSites(control.CallSiteConfig{Name: getMethod, ServerPredictions: true})
 	off := speculating(t, plainly, specgrpc.WithMode(control.ModeOff))
 	bare, cc, asked := grpcAlone(t, plainly), speculating(t, plainly, all), speculating(t, plainly, asking, all)

@@ -50,6 +50,9 @@ func (x *exchange) take(frame *specv1.ServerFrame, reply proto.Message) (_ resul
 // predicted offers a server's prediction to the engine. One that is no response, or too large,
 // keeps its place among the indices.
 func (x *exchange) predicted(payload []byte) {
+	if x.predictions == nil {
+		x.predictions = x.few[:0]
+	}
 	m := x.out.call.reply.New().Interface()
 	if err := x.parse(payload, m); err != nil {
 		x.s.debug("a prediction is no response", "error", err)

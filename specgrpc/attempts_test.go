@@ -370,3 +370,62 @@ func TestAttemptAfterRefusal(t *testing.T) {
 		cc.Close()
 	})
 }
+
+// TestOvertakenCall: a call that nobody watches loses its processor between asking for its stream
+// and having it. Speculative calls that stand on a guess of its answer take the last two streams,
+// and let go of one again.
+func TestOvertakenCall(t *testing.T) {
+	inWorld(t, func(w *world) {
+		_, _, addr := w.kv("a", &kvServer{get: func(ctx context.Context, r *kvpb.GetRequest) (*kvpb.GetResponse, error) {
+			return value(r.GetKey()), pause(ctx, 20*time.Millisecond)
+		}}, specgrpc.SideEffectFree(getMethod), grpc.MaxConcurrentStreams(2))
+		call := new(overtaken)
+		cc := w.dial(addr, grpc.WithPerRPCCredentials(call),
+			specgrpc.WithCallSites(control.CallSiteConfig{Name: getMethod, Effect: control.EffectNone}))
+		c := kvpb.NewTestKVClient(cc)
+		if _, err := c.Get(w.Context(), &kvpb.GetRequest{Key: "connects"}); err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		_, err := foresay.Do(w.Context(), func(ctx context.Context) (struct{}, error) {
+			call.Context = ctx
+			if _, err := guessed(call, c, "first", value("first")); err != nil {
+				return struct{}{}, err
+			}
+			time.Sleep(time.Millisecond)
+			g := foresay.NewGroup(ctx)
+			for range 2 {
+				g.Go(func(ctx context.Context) error {
+					_, err := c.Get(ctx, &kvpb.GetRequest{Key: "behind"})
+					return err
+				})
+			}
+			return struct{}{}, g.Wait()
+		})
+		if took := time.Since(start); err != nil || took > 100*time.Millisecond {
+			t.Errorf("it took %v: %v", took, err)
+		}
+		w.quiet(cc)
+	})
+}
+
+// overtaken is the context, and the credentials, of a call that stands still once it has asked for
+// its stream: grpc looks for the call's metadata then.
+type overtaken struct {
+	context.Context
+	asked, over atomic.Bool
+}
+
+func (o *overtaken) RequireTransportSecurity() bool { return false }
+
+func (o *overtaken) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+	o.asked.Store(o.Context != nil)
+	return nil, nil
+}
+
+func (o *overtaken) Value(key any) any {
+	if o.asked.Load() && o.over.CompareAndSwap(false, true) {
+		time.Sleep(5 * time.Millisecond)
+	}
+	return o.Context.Value(key)
+}

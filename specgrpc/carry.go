@@ -59,10 +59,10 @@ func (c *ClientConn) carry(
 	opts ...grpc.CallOption,
 ) error {
 	out, _ := ctx.Value(outgoingKey{}).(*outgoing)
+	if out == nil && cc.GetMethodConfig(method).RetryPolicy == nil {
+		return c.plain(ctx, method, req, reply, cc, invoke, opts)
+	}
 	if out == nil || out.call.conn != c || out.call.method.name != method {
-		if cc.GetMethodConfig(method).RetryPolicy == nil {
-			return c.plain(ctx, method, req, reply, cc, invoke, nil, opts) // nobody else waits for it
-		}
 		return c.followed(ctx, method, req, reply, cc, invoke, opts)
 	}
 	a, m := out.attempt, out.call.method
@@ -165,31 +165,38 @@ func (c *ClientConn) hold(
 	return c.followed(ctx, m, req, reply, cc, invoke, opts)
 }
 
-// followed makes an ordinary call whose later attempts get streams as its first one does.
+// followed makes an ordinary call of which it is known whether it has its stream, and whose later
+// attempts get streams as its first one does.
 func (c *ClientConn) followed(
 	ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker,
 	opts []grpc.CallOption,
 ) error {
 	a := &attempts{conn: c}
 	defer a.end()
-	return c.plain(ctx, method, req, reply, cc, invoke, a, a.follow(opts))
+	if a.firstSeen(opts) {
+		return invoke(ctx, method, req, reply, cc, a.follow(opts)...)
+	}
+	return c.watched(ctx, method, req, reply, cc, a.follow(opts))
 }
 
-// plain makes an ordinary call. Only when speculative streams may take up what the
-// peer admits does it do itself what grpc's own invoker does, and watch whether the
-// call gets a stream: grpc then has a goroutine watch each stream, too.
+// plain makes an ordinary call that no speculative one waits for.
 func (c *ClientConn) plain(
 	ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker,
-	a *attempts, opts []grpc.CallOption,
+	opts []grpc.CallOption,
 ) error {
-	if c.half.room.ample(a != nil) {
-		defer c.half.room.done()
-		if a != nil {
-			a.unasked.Store(true)
-			defer a.asks()
-		}
-		return invoke(ctx, method, req, reply, cc, opts...)
+	if !c.half.room.ample() {
+		return c.watched(ctx, method, req, reply, cc, opts)
 	}
+	defer c.half.room.done()
+	return invoke(ctx, method, req, reply, cc, opts...)
+}
+
+// watched makes an ordinary call where speculative streams may take up what the peer admits. It
+// does itself what grpc's own invoker does, and watches whether the call gets a stream: grpc then
+// has a goroutine watch each stream, too.
+func (c *ClientConn) watched(
+	ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, opts []grpc.CallOption,
+) error {
 	since := c.half.room.want(ctx)
 	relieved := c.relieve()
 	stream, err := c.open(ctx, &unaryDesc, cc, method, opts...)

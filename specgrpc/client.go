@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
@@ -29,6 +30,8 @@ type ClientConn struct {
 	cfg  clientConfig
 	open grpc.Streamer // opens a stream below the user's stream interceptors
 	half halfOpen
+	// codec is grpc's for protocol buffers; nil if somebody has put an older one in its place.
+	codec encoding.CodecV2
 	// receive is the option for frames around responses of grpc's default size.
 	receive grpc.CallOption
 
@@ -55,6 +58,9 @@ func NewClient(target string, opts ...grpc.DialOption) (*ClientConn, error) {
 		if err := own.applyClient(&c.cfg); err != nil {
 			return nil, err
 		}
+	}
+	if encoding.GetCodec("proto") == nil {
+		c.codec = encoding.GetCodecV2("proto")
 	}
 	c.half.room.most = c.cfg.maxHalfOpen
 	c.half.room.ready = func() bool { return c.cc.GetState() == connectivity.Ready }

@@ -17,6 +17,12 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	kvpb "github.com/foresay/foresay/api/foresay/testkv/v1"
+
+	specv1 "github.com/foresay/foresay/api/foresay/spec/v1"
 	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/specgrpc"
 )
@@ -39,9 +45,9 @@ func TestEchoProcess(t *testing.T) {
 // slices' ratios to plain gRPC's, with its interval of 95 %.
 func BenchmarkClientAlone(b *testing.B) {
 	addr := echoProcess(b)
-	bare, cc := grpcAlone(b, addr), speculating(b, addr)
-	streams := speculating(b, addr, specgrpc.WithCallSites(control.CallSiteConfig{Name: getMethod,
-		ServerPredictions: true}))
+	asking := specgrpc.WithCallSites(control.CallSiteConfig{Name: getMethod, ServerPredictions: true})
+	bare, cc, streams := grpcAlone(b, addr), speculating(b, addr), speculating(b, addr, asking)
+	all := always(b)
 	rows := []struct {
 		name   string
 		call   func(context.Context) error
@@ -52,6 +58,10 @@ func BenchmarkClientAlone(b *testing.B) {
 		{name: "off", call: get(speculating(b, addr, specgrpc.WithMode(control.ModeOff)))},
 		{name: "task-right", call: inTask(cc, echoed)},
 		{name: "task-right-streamed", call: inTask(streams, "")},
+		{name: "handed-over", call: handedOver(bare)},
+		{name: "all-right", call: inTask(speculating(b, addr, all), echoed)},
+		{name: "grpc-stream", call: overStream(bare)},
+		{name: "all-right-streamed", call: inTask(speculating(b, addr, all, asking), "")},
 	}
 	for i := range rows {
 		slice(b, rows[i].call) // connections are made, peers are learnt of
@@ -77,6 +87,58 @@ func BenchmarkClientAlone(b *testing.B) {
 		b.ReportMetric(r.ratios[int(n/2)], r.name+"-ratio")
 		b.ReportMetric(r.ratios[int(max(0, n/2-off))], r.name+"-low")
 		b.ReportMetric(r.ratios[int(min(n-1, n/2+off))], r.name+"-high")
+	}
+}
+
+// handedOver makes a call in another goroutine than the code that asks for it, which goes on: with
+// nothing else it is what a guessed call must cost.
+func handedOver(cc grpc.ClientConnInterface) func(ctx context.Context) error {
+	c := kvpb.NewTestKVClient(cc)
+	return func(ctx context.Context) error {
+		asked, done := make(chan *kvpb.GetRequest, 1), make(chan struct{})
+		go func() {
+			asked <- &kvpb.GetRequest{Key: echoed}
+			close(done)
+		}()
+		_, err := c.Get(ctx, <-asked)
+		<-done
+		return err
+	}
+}
+
+// overStream makes a call with the frames of a speculative stream whose caller is confirmed from
+// the start, as they are sent over grpc by hand: what a call that asks its server must cost.
+func overStream(cc grpc.ClientConnInterface) func(ctx context.Context) error {
+	return func(ctx context.Context) error {
+		payload, err := proto.Marshal(&kvpb.GetRequest{Key: echoed})
+		if err != nil {
+			return err
+		}
+		stream, err := cc.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, getMethod+".spec")
+		if err != nil {
+			return err
+		}
+		if err := stream.SendMsg(&specv1.ClientFrame{Frame: &specv1.ClientFrame_Request{Request: &specv1.Request{
+			Payload: payload, CallId: make([]byte, 16), Attempt: 1, Caller: specv1.CallerState_CALLER_STATE_CONFIRMED,
+		}}}); err != nil {
+			return err
+		}
+		if err := stream.CloseSend(); err != nil {
+			return err
+		}
+		frame := new(specv1.ServerFrame)
+		for {
+			if err := stream.RecvMsg(frame); err == io.EOF {
+				return nil
+			} else if err != nil {
+				return err
+			}
+			if p := frame.GetPrediction(); p != nil {
+				if err := proto.Unmarshal(p.GetPayload(), new(kvpb.GetResponse)); err != nil {
+					return err
+				}
+			}
+		}
 	}
 }
 

@@ -11,9 +11,7 @@ import (
 	"google.golang.org/grpc/credentials"
 )
 
-// ask opens the stream and sends the request. grpc needs a deep stack for that,
-// twice what it needs to wait for the answer: a call that may stay half-open for
-// long leaves it to a goroutine that ends.
+// ask opens the stream and sends the request.
 func (x *exchange) ask(
 	ctx context.Context, cc *grpc.ClientConn, opts []grpc.CallOption, payload []byte,
 ) (stop func() bool, err error) {
@@ -23,11 +21,20 @@ func (x *exchange) ask(
 			x.s.end()
 		}
 	}()
-	if !x.speculative {
+	if x.speculative {
+		stop, err = x.askApart(ctx, cc, opts, payload)
+	} else {
 		stop, err = x.openAndSend(ctx, cc, opts, payload)
-		returned = true
-		return stop, err
 	}
+	returned = true
+	return stop, err
+}
+
+// askApart does so in another goroutine. grpc needs a deep stack for that, twice what it needs to
+// wait for the answer: a call that may stay half-open for long leaves it to a goroutine that ends.
+func (x *exchange) askApart(
+	ctx context.Context, cc *grpc.ClientConn, opts []grpc.CallOption, payload []byte,
+) (stop func() bool, err error) {
 	stop, err = never, errNotAsked
 	var panicked *panicError
 	done := make(chan struct{})
@@ -44,7 +51,6 @@ func (x *exchange) ask(
 	if panicked != nil {
 		panic(panicked)
 	}
-	returned = true
 	return stop, err
 }
 

@@ -42,7 +42,7 @@ type room struct {
 	mu          sync.Mutex
 	open        int // streams that are open or about to be, those of the user's own stream calls apart
 	unseen      int // those of calls of which nobody knows whether they have their streams
-	unasked     int // those of them that have yet to ask grpc for theirs, as far as that is told
+	unasked     int // calls of confirmed callers that have yet to ask grpc for theirs, see asksLater
 	opening     int // those of speculative calls that are about to be
 	entered     int // those of speculative calls
 	leaving     int // those that end to make room
@@ -79,10 +79,9 @@ type place struct {
 	done     chan struct{} // closed when it is admitted, or has left; nil if it was admitted at once
 }
 
-// ample notes a call of a confirmed caller and reports true if nobody needs to know
-// whether it gets its stream at once: no limit of the peer's is known, and there are no
-// speculative streams in its way. It tells if asked will be called: none is opened before that.
-func (r *room) ample(tells bool) bool {
+// ample notes a call of which nobody knows whether it has its stream, and reports true if nobody
+// needs to: no limit of the peer's is known, and there are no speculative streams in its way.
+func (r *room) ample() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.speculates() {
@@ -90,19 +89,31 @@ func (r *room) ample(tells bool) bool {
 	}
 	r.open++
 	r.unseen++
-	if tells {
-		r.unasked++
-	}
 	r.demand()
 	return true
 }
 
-// asked notes that such a call asks grpc for its stream, or has ended.
-func (r *room) asked() {
+// asksLater notes a call of a confirmed caller that need not wait until it may ask grpc for its
+// stream, for the same reasons, and reports whether it is one. Once it asks, and until it has
+// its stream, it is as any other that does.
+func (r *room) asksLater() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.speculates() {
+		return false
+	}
+	r.unasked++
+	r.demand()
+	return true
+}
+
+// asksNow notes that such a call asks grpc for its stream.
+func (r *room) asksNow() look {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.unasked--
-	r.serve()
+	r.wanting++
+	return r.asks()
 }
 
 // again notes that a call of a confirmed caller, which counts as one with a stream, has lost it and
@@ -113,7 +124,7 @@ func (r *room) again() (sure bool, since count) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.start.again = time.Now()
-	return r.open+r.wanting-len(r.line) <= r.seen, r.count
+	return r.open+r.unasked+r.wanting-len(r.line) <= r.seen, r.count
 }
 
 // relents notes that speculative streams end for such a call, whatever is known of the limit: it
@@ -166,7 +177,7 @@ func (r *room) demand() int {
 	case past > demandSpan:
 		r.peaks, r.since = [2]int{0, r.peaks[0]}, now
 	}
-	r.peaks[0] = max(r.peaks[0], r.open-r.entered+r.wanting)
+	r.peaks[0] = max(r.peaks[0], r.open-r.entered+r.unasked+r.wanting)
 	return max(r.peaks[0], r.peaks[1])
 }
 

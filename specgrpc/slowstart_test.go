@@ -104,40 +104,46 @@ func TestConfirmedCallersGoFirst(t *testing.T) {
 	})
 }
 
-// TestCallsThatHaveYetToAsk: while a call of a confirmed caller that need not be watched is on its
-// way to ask for its stream no speculative one gets any: it would take the last one before that,
-// and may wait for that call's answer. A call that does not tell when it asks is not waited for,
+// TestCallsThatHaveYetToAsk: while a call of a confirmed caller that was not to wait is on its way
+// to its stream no speculative one gets any: it would take the last one before that, and may wait
+// for that call's answer. A call of which nobody knows whether it has its stream is not waited for,
 // and none is for longer than until the next look.
 func TestCallsThatHaveYetToAsk(t *testing.T) {
-	for _, tells := range []bool{true, false} {
-		synctest.Test(t, func(t *testing.T) {
-			r := testRoom(1000)
-			if !r.ample(tells) {
-				t.Fatal("the call is to be watched though nobody speculates")
-			}
-			p, _ := r.enter(false)
-			if p.admitted == tells {
-				t.Fatalf("it tells when it asks: %t; a speculative call gets a stream: %t", tells, p.admitted)
-			}
-			if tells {
-				r.asked()
-				<-p.done
-			}
-			if r.done(); !p.admitted || r.unasked != 0 {
-				t.Errorf("the speculative call has its stream: %t, and %d have yet to ask", p.admitted, r.unasked)
-			}
-		})
-	}
 	synctest.Test(t, func(t *testing.T) {
 		r := testRoom(1000)
-		r.ample(true)
+		if !r.asksLater() {
+			t.Fatal("the call is to be watched though nobody speculates")
+		}
+		p, _ := r.enter(false)
+		since := r.asksNow()
+		if p.admitted {
+			t.Fatal("a speculative call gets a stream before one that asks for its own")
+		}
+		r.got(since, true)
+		<-p.done
+		if r.gone(false, false); !p.admitted || r.unasked != 0 || r.open != 1 {
+			t.Errorf("the speculative call has its stream: %t, and %d have yet to ask", p.admitted, r.unasked)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		r := testRoom(1000)
+		if !r.ample() {
+			t.Fatal("the call is to be watched though nobody speculates")
+		}
+		if p, _ := r.enter(false); !p.admitted {
+			t.Error("a speculative call waits for one that does not tell when it has its stream")
+		}
+		r.done()
+	})
+	synctest.Test(t, func(t *testing.T) {
+		r := testRoom(1000)
+		r.asksLater()
 		p, _ := r.enter(false)
 		time.Sleep(5 * growEvery)
 		if synctest.Wait(); !p.admitted {
 			t.Error("a speculative call waits for one that does not ask")
 		}
-		r.asked()
-		r.done()
+		r.got(r.asksNow(), false)
 	})
 }
 

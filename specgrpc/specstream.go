@@ -9,6 +9,8 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/foresay/foresay/driver"
+
 	specv1 "github.com/foresay/foresay/api/foresay/spec/v1"
 )
 
@@ -35,16 +37,16 @@ const (
 // goroutine reads it until the result is in; from then on nobody does, until
 // the caller's word is known, is sent, and the rest is drained.
 type specStream struct {
-	conn      *ClientConn
-	method    *method
-	id        attemptID
-	stream    grpc.ClientStream
-	stop      context.CancelFunc // ends own; nil until that is made
-	own       unlimited          // its context; here to save an allocation
-	lease     time.Duration
-	limit     time.Duration        // the call's own time limit, from Confirm on; 0 for none
-	codeLimit func() time.Duration // that of the code which turns out right
-	small     bool                 // the word can be sent without waiting
+	conn    *ClientConn
+	method  *method
+	attempt *driver.Attempt
+	id      attemptID
+	stream  grpc.ClientStream
+	stop    context.CancelFunc // ends own; nil until that is made
+	own     unlimited          // its context; here to save an allocation
+	lease   time.Duration
+	limit   time.Duration // the call's own time limit, from Confirm on; 0 for none
+	small   bool          // the word can be sent without waiting
 
 	opened   atomic.Bool // it counts against the peer's limit
 	answered atomic.Bool // the result is in, and stands whatever becomes of the stream
@@ -76,7 +78,7 @@ func (s *specStream) resolve(ok bool) {
 	w := aborted
 	if ok {
 		w = confirmed
-		s.limitTo(s.codeLimit())
+		s.limitTo(s.attempt.Limit()) // that of the code which turned out right
 	}
 	s.give(w, "")
 }
@@ -141,7 +143,7 @@ func (s *specStream) give(w word, why string) bool {
 	go func() {
 		s.say(w)
 		if !reading {
-			s.drain()
+			s.drain(new(specv1.ServerFrame))
 		}
 	}()
 	return true
@@ -266,14 +268,13 @@ func (s *specStream) drainIfResolved() {
 	mine := s.reading && !s.over
 	s.mu.Unlock()
 	if mine {
-		s.drain()
+		s.drain(new(specv1.ServerFrame))
 	}
 }
 
 // drain waits for the end of the stream. What the server sends after its result
-// does not count.
-func (s *specStream) drain() {
-	frame := new(specv1.ServerFrame)
+// does not count; frame is room for it.
+func (s *specStream) drain(frame *specv1.ServerFrame) {
 	for range maxPredictions {
 		if s.stream.RecvMsg(frame) != nil {
 			break

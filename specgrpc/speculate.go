@@ -51,6 +51,7 @@ func (c *ClientConn) speculate(
 // exchange is the conversation over one speculative stream up to the result.
 type exchange struct {
 	s           *specStream
+	again       *attempts // nil if it is speculative
 	out         *outgoing
 	speculative bool
 	policy      policy
@@ -58,9 +59,10 @@ type exchange struct {
 	limitBytes  int  // of a response
 	answers     answers
 	refusal     string
-	beyond      bool     // it names a limit
-	full        bool     // of half-open calls
-	predictions []result // in the server's order; errors for what is no response, or too large
+	beyond      bool      // it names a limit
+	full        bool      // of half-open calls
+	predictions []result  // in the server's order; errors for what is no response, or too large
+	few         [1]result // what they begin with
 	tentative   *result
 	waited      time.Duration   // by the server, for the caller's word
 	ctx, own    context.Context // the interceptors', the stream's
@@ -72,17 +74,28 @@ type result struct {
 	err   error
 }
 
+// firmStream is the stream of a caller that was confirmed from the start, with what follows its
+// attempts, allocated at once.
+type firmStream struct {
+	specStream
+	again attempts
+}
+
 func newExchange(c *ClientConn, out *outgoing, opts []grpc.CallOption, speculative bool, requestBytes int) *exchange {
 	a := out.attempt
-	s := &specStream{
-		conn: c, method: out.call.method, lease: c.cfg.lease, reading: true,
-		id:        attemptID{call: a.ID(), number: clamp(a.Number())},
-		codeLimit: a.Limit, small: requestBytes <= smallRequestBytes,
+	x := &exchange{out: out, speculative: speculative, accepts: responseLimit(opts)}
+	if speculative {
+		x.s = new(specStream)
+	} else {
+		f := new(firmStream)
+		f.word, f.again.conn, f.again.method = confirmed, c, out.call.method.name
+		x.s, x.again = &f.specStream, &f.again
 	}
-	if !speculative {
-		s.word = confirmed
-	}
-	return &exchange{s: s, out: out, speculative: speculative, accepts: responseLimit(opts)}
+	s := x.s
+	s.conn, s.method, s.attempt, s.lease = c, out.call.method, a, c.cfg.lease
+	s.id = attemptID{call: a.ID(), number: clamp(a.Number())}
+	s.reading, s.small = true, requestBytes <= smallRequestBytes
+	return x
 }
 
 // defaultReceiveBytes is the largest message that grpc receives by default.
@@ -106,9 +119,8 @@ func (x *exchange) run(
 	ctx context.Context, cc *grpc.ClientConn, opts []grpc.CallOption, payload []byte, reply proto.Message,
 ) (done bool, reason string, err error) {
 	if !x.speculative {
-		again := &attempts{conn: x.s.conn, method: x.s.method.name}
-		defer again.end()
-		opts = again.follow(opts)
+		defer x.again.end()
+		opts = x.again.follow(opts)
 	}
 	stop, err := x.ask(ctx, cc, opts, payload)
 	defer stop()
@@ -181,7 +193,7 @@ func (x *exchange) read(reply proto.Message) (done bool, reason string, err erro
 		if stands {
 			x.s.settle()
 			if !x.speculative {
-				x.s.drain() // its end comes with the result, and its context ends with the attempt
+				x.s.drain(frame) // its end comes with the result, and its context ends with the attempt
 			}
 			return true, "", result.give(reply)
 		}

@@ -107,6 +107,12 @@ func namedPlants() []named {
 			old: "\tcase r.wanting+r.unasked > 0 && ", new: "\tcase (r.wanting > 0 || r.unasked > 0 && !MUTANT) && ",
 		}, "TestCallsThatHaveYetToAsk", onlyWaits},
 		{plant{
+			name: "a call that has asked for its stream is taken to have it", dir: "specgrpc",
+			old: "\t\ta.since = a.conn.half.room.asksNow()\n",
+			new: "\t\ta.since = a.conn.half.room.asksNow()\nif MUTANT {\na.stage = stageOpen\n" +
+				"a.conn.half.room.got(a.since, true)\n}\n",
+		}, "TestOvertakenCall", onlyWaits},
+		{plant{
 			name: "several streams give way to one call", dir: "specgrpc",
 			old: "\treturn h.leaving != nil || h.room.anyLeaving()\n",
 			new: "\treturn (h.leaving != nil || h.room.anyLeaving()) && !MUTANT\n",
