@@ -103,9 +103,9 @@ func TestTransfer(t *testing.T, p bft.Protocol) {
 	}
 }
 
-// TestCrashAtEachWrite has the primary, and then a backup, crash in calls in which it writes, one in
-// so many, in turn with nothing, all, and a part of what was not durable yet. Its first write is at
-// its start, and there are so many at least.
+// TestCrashAtEachWrite has the primary, and then a backup, crash in calls in which it writes, one
+// in so many, in turn with nothing, all, and a part of what was not durable yet. Its first write is
+// at its start, and there are so many at least.
 func TestCrashAtEachWrite(t *testing.T, p bft.Protocol, step, least uint64) {
 	sc := Scenario{Protocol: p, Seed: 1, For: 500 * time.Millisecond}
 	calm, err := Play(sc)

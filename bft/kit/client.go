@@ -26,6 +26,7 @@ type Client[O any] struct {
 	acked    bft.Number
 	queue    []*Operation[O] // that have no number yet
 	requests []*sent
+	bytes    int // of these
 	calls    map[bft.CallID]*Operation[O]
 	ended    []bft.CallID // in calls, in order
 	reads    map[bft.CallID]*read
@@ -270,16 +271,14 @@ func (c *Client[O]) flush(env *protocol.Env[bft.Message]) {
 		}
 		s := &sent{request: c.st.Requests.Sign(c.Config.Scheme, c.Config.Signer, r), at: c.Tick}
 		c.requests = append(c.requests, s)
+		c.bytes += bytes
 		c.send(env, s, false)
 	}
 }
 
 // filled reports whether so many bytes more would be more than replicas take of a client at a time.
 func (c *Client[O]) filled(more int) bool {
-	for _, s := range c.requests {
-		more += s.request.Body().Bytes()
-	}
-	return len(c.requests) > 0 && more > c.Config.Limits.Batch
+	return len(c.requests) > 0 && c.bytes+more > c.Config.Limits.Batch
 }
 
 // mayAck returns up to where the session's results may be forgotten: what is done, but nothing that
@@ -369,6 +368,7 @@ func (c *Client[O]) End(env *protocol.Env[bft.Message], o *Operation[O], r bft.R
 				return false
 			}
 		}
+		c.bytes -= b.Bytes()
 		return true
 	})
 	if len(c.queue) > 0 {

@@ -232,3 +232,45 @@ func TestAcknowledged(t *testing.T) {
 		t.Errorf("a request acknowledges %d, which an earlier one names", got)
 	}
 }
+
+// TestClientBytes: a client sends no request that is too large, and no more at a time than replicas
+// take; what is too large by itself ends with an outcome.
+func TestClientBytes(t *testing.T) {
+	a, l := ask(t, false), bft.DefaultLimits()
+	for i := range 40 {
+		a.node.Receive(a.env, protocol.App, bft.Call{ID: bft.CallID(10 + i), Command: make([]byte, l.Command)})
+	}
+	a.node.Receive(a.env, protocol.App, bft.Call{ID: 9, Command: make([]byte, l.Command+1)})
+	done := effects[bft.Done](a.env)
+	if len(done) != 1 || done[0].Msg.(bft.Done).Result.Outcome != bft.Oversized {
+		t.Errorf("a command that is too large: %v", done)
+	}
+	sent := func() (all int) {
+		a.node.Expire(a.env, kit.FlushTimer{})
+		for _, e := range effects[kit.Submitted](a.env) {
+			if m := e.Msg.(kit.Submitted); e.To == 1 {
+				if !m.Request.Body().Lawful(l) {
+					t.Fatalf("a request has %d bytes", m.Request.Body().Bytes())
+				}
+				all += m.Request.Body().Bytes()
+			}
+		}
+		a.env.Begin(0)
+		return all
+	}
+	a.env.Begin(0)
+	if n := sent(); n > l.Batch || n < l.Batch-l.Request {
+		t.Errorf("%d bytes are sent at once", n)
+	}
+	for n := bft.Number(1); n <= 5; n++ { // the first request, and that of the first call
+		for id := protocol.ID(1); id <= 3; id++ {
+			r := executedTo("v")
+			a.node.Receive(a.env, id, replies{Session: 1,
+				Items: []replyItem{{Number: n, Digest: r.Digest(), Full: true, Result: r}}})
+		}
+	}
+	a.env.Begin(0)
+	if n := sent(); n == 0 || n > l.Request+l.Command {
+		t.Errorf("after %d bytes are done, %d are sent", l.Request, n)
+	}
+}
