@@ -71,7 +71,8 @@
 //     attempt follows.
 //   - Served(waited, hooks): how much of its time the server says that it waited for the caller to
 //     be confirmed, and spent in commit hooks.
-//   - Finish(v, err): the actual result, exactly once.
+//   - Finish(v, err): the actual result, exactly once. Unknown(err), in place of it, for calls with
+//     a Domain: nobody learns whether the call was carried out, or will be.
 //
 // A [Handler] runs a server's function, then waits for its caller:
 //

@@ -15,10 +15,18 @@ import (
 	smrclient "github.com/foresay/foresay/smr/client"
 )
 
+func newClient(deliver func(context.Context, bft.Message) error) *client.Client {
+	c, err := client.New(client.Config{Deliver: deliver})
+	if err != nil {
+		panic(err)
+	}
+	return c
+}
+
 // over returns a client of a node that answers each call as a test says: nothing for nil.
 func over(answer func(bft.Call) []bft.Message) *client.Client {
 	var c *client.Client
-	c = client.New(func(_ context.Context, msg bft.Message) error {
+	c = newClient(func(_ context.Context, msg bft.Message) error {
 		for _, m := range answer(msg.(bft.Call)) {
 			go c.Receive(m)
 		}
@@ -47,7 +55,7 @@ func TestOutcomes(t *testing.T) {
 
 func TestFirstReplies(t *testing.T) {
 	var c *client.Client
-	c = client.New(func(_ context.Context, msg bft.Message) error {
+	c = newClient(func(_ context.Context, msg bft.Message) error {
 		id := msg.(bft.Call).ID
 		go func() {
 			c.Receive(bft.First{ID: id, Result: bft.Result{Value: []byte("guess")}})
@@ -102,7 +110,7 @@ func TestNobodyAnswers(t *testing.T) {
 // TestOpenCallsAreBounded: a node that answers nobody is not given more and more.
 func TestOpenCallsAreBounded(t *testing.T) {
 	var last bft.CallID
-	c := client.New(func(_ context.Context, msg bft.Message) error {
+	c := newClient(func(_ context.Context, msg bft.Message) error {
 		last = msg.(bft.Call).ID
 		return nil
 	})

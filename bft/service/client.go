@@ -8,13 +8,14 @@ import (
 	"math/rand/v2"
 	"net"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/foresay/foresay/bft"
 	"github.com/foresay/foresay/bft/client"
+	"github.com/foresay/foresay/control"
 	"github.com/foresay/foresay/host"
 	"github.com/foresay/foresay/internal/callers"
-	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/transport"
 )
 
@@ -26,21 +27,25 @@ type ClientOptions struct {
 	Dial func(ctx context.Context, address string) (net.Conn, error)
 	// Ordered says that no client of the group makes reads that go around the order.
 	Ordered bool
+	// Mode and Predictors are those of client.Config, for calls in tasks.
+	Mode       control.Mode
+	Predictors []control.Predictor
 }
 
 // A Client makes calls to a group: those of package client, and questions about how its replicas
 // are. Its methods may be called concurrently.
 type Client struct {
 	*client.Client
-	cfg    *ClientConfig
-	host   *host.Host
-	node   *host.Node[bft.Message]
-	status *host.Node[statusMessage]
-	asking callers.Table[told]
-	number uint64 // of question 0: at random, as answers to an earlier client may still come
-	stop   context.CancelFunc
-	ended  chan struct{} // closed when the host has stopped
-	err    error         // why it did, if it was not asked to; after ended
+	cfg     *ClientConfig
+	host    *host.Host
+	node    *host.Node[bft.Message]
+	status  *host.Node[statusMessage]
+	asking  callers.Table[told]
+	reached atomic.Bool // a member has talked with this client
+	number  uint64      // of question 0: at random, as answers to an earlier client may still come
+	stop    context.CancelFunc
+	ended   chan struct{} // closed when the host has stopped
+	err     error         // why it did, if it was not asked to; after ended
 }
 
 // Dial returns a client of the group that cfg, which ReadClientConfig has read, describes. It
@@ -91,7 +96,11 @@ func newClient(cfg *ClientConfig, o ClientOptions) (*Client, error) {
 			return nil, err
 		}
 	}
-	c.Client = client.New(func(ctx context.Context, msg bft.Message) error { return c.node.Deliver(ctx, msg) })
+	c.Client, err = client.New(client.Config{MaxBytes: MaxCommandBytes, Guard: c.guard, Mode: o.Mode, Predictors: o.Predictors,
+		Deliver: func(ctx context.Context, msg bft.Message) error { return c.node.Deliver(ctx, msg) }})
+	if err != nil {
+		return nil, err
+	}
 	c.node, err = host.Add(c.host, host.Spec[bft.Message]{
 		Group: nodeGroup, ID: cfg.ID, Node: node, Codec: g.proto.Codec(g.scheme()), App: c.Client.Receive,
 	})
@@ -113,31 +122,19 @@ func (c *Client) Close() error {
 	return c.err
 }
 
-// Do is that of package client, for commands and queries that are not too large, as long as the
-// group has not refused this client.
-func (c *Client) Do(ctx context.Context, call bft.Call, first func(bft.Result)) (bft.Result, error) {
-	if n := len(call.Command); n > MaxCommandBytes {
-		return bft.Result{}, &client.RejectedError{Kind: smr.Execute,
-			Reason: fmt.Sprintf("the command has %d bytes, more than %d", n, MaxCommandBytes), Unsent: true}
+// guard is client.Config.Guard: calls end as long as the group refuses this client.
+func (c *Client) guard(ctx context.Context) (context.Context, context.CancelFunc) {
+	if c.reached.Load() {
+		return ctx, func() {}
+	}
+	if transport.Reached(c.peers()) {
+		c.reached.Store(true)
 	}
 	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	if peers := c.peers(); !transport.Reached(peers) {
+	if !c.reached.Load() {
 		go c.watchRefusals(ctx, stop)
 	}
-	return c.Client.Do(ctx, call, first)
-}
-
-// Execute is that of package client, as Do is.
-func (c *Client) Execute(ctx context.Context, command []byte) ([]byte, error) {
-	r, err := c.Do(ctx, bft.Call{Command: command}, nil)
-	return r.Value, err
-}
-
-// Read is that of package client, as Do is.
-func (c *Client) Read(ctx context.Context, query []byte) ([]byte, error) {
-	r, err := c.Do(ctx, bft.Call{Command: query, Read: true}, nil)
-	return r.Value, err
+	return ctx, func() { stop(nil) }
 }
 
 // refusalPause is the time between two looks of watchRefusals.

@@ -91,6 +91,13 @@ func (a *Attempt) Refused(reason string) {
 	}
 }
 
+// Unknown is Finish with an error that says nothing of whether the call was carried out, or will be:
+// nobody learns.
+func (a *Attempt) Unknown(err error) {
+	a.unsure()
+	a.Finish(nil, err)
+}
+
 // unsure has the tree know that the attempt's result says nothing about its predictions.
 func (a *Attempt) unsure() {
 	t := a.call.task
