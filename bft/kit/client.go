@@ -133,8 +133,10 @@ func (c *Client[O]) lateReads() []bft.CallID {
 
 // OnCall takes a call of the application.
 func (c *Client[O]) OnCall(env *protocol.Env[bft.Message], call bft.Call) {
-	// A read that goes around the order may miss writes of this client that are not confirmed.
-	if !call.Read || c.Config.Ordered || len(c.Open)+len(c.queue) > 0 {
+	c.orderNamed(env, call)
+	// A read that goes around the order may miss writes of this client that are not confirmed, and
+	// nobody judges its conditions.
+	if !call.Read || c.Config.Ordered || len(c.Open)+len(c.queue) > 0 || call.After != 0 || len(call.Assumes) > 0 {
 		c.order(env, call)
 		return
 	}
@@ -143,6 +145,21 @@ func (c *Client[O]) OnCall(env *protocol.Env[bft.Message], call bft.Call) {
 		values: map[bft.Digest][]byte{}}
 	for i, m := range c.Dir.Members {
 		env.SendAhead(m.ID, ReadAsk{uint64(call.ID), call.Command, i == int(call.ID)%n})
+	}
+}
+
+// orderNamed has reads be ordered that a call names: replicas may answer a read that goes around
+// the order differently, so it can be no condition.
+func (c *Client[O]) orderNamed(env *protocol.Env[bft.Message], call bft.Call) {
+	again := func(id bft.CallID) {
+		if r := c.reads[id]; r != nil {
+			delete(c.reads, id)
+			c.order(env, r.call)
+		}
+	}
+	again(call.After)
+	for _, a := range call.Assumes {
+		again(a.Call)
 	}
 }
 
@@ -289,7 +306,9 @@ func (c *Client[O]) OnReadReply(env *protocol.Env[bft.Message], member int, m Re
 		}
 		if v, ok := r.values[d]; ok && same >= c.Dir.Quorum() {
 			delete(c.reads, r.call.ID)
-			env.Send(protocol.App, bft.Done{ID: r.call.ID, Result: bft.Result{Outcome: bft.Executed, Value: v}})
+			o := &Operation[O]{Call: r.call}
+			c.calls[r.call.ID] = o // later calls may name it: the client judges that itself
+			c.End(env, o, bft.Result{Outcome: bft.Executed, Value: v})
 			return
 		}
 		if r.spoke[i] {
