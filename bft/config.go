@@ -21,7 +21,8 @@ type ReplicaConfig struct {
 	// many are under way at most.
 	CheckpointEvery int
 	MaxBatch        int // operations; 0 is 64
-	// MaxUnderway is how many batches a primary has proposed that are not prepared; 0 is 4.
+	// MaxUnderway is how many batches a primary has proposed that are not prepared before further
+	// requests wait until they fill one; 0 is 4.
 	MaxUnderway int
 	// ClockSlack is by how much a primary's time may differ from a backup's clock; 0 is 10 s.
 	ClockSlack time.Duration

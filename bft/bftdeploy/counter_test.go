@@ -60,7 +60,9 @@ func TestCounter(t *testing.T) {
 					network = network.WithRTT(s, s, 80*time.Microsecond)
 				}
 				g, err := bftdeploy.New(bftdeploy.Config{Protocol: pbft.Protocol(), Service: counter.Service{},
-					Replicas: sites, Clients: sites[:1], Sim: sim.Config[bft.Message]{Seed: 1, WAN: network, CodecChance: 0.001, CheckEvery: 1000, TraceKeep: -1}})
+					Replica:  func(c *bft.ReplicaConfig) { c.MaxUnderway, c.CheckpointEvery = 64, 512 },
+					Replicas: sites, Clients: sites[:1],
+					Sim: sim.Config[bft.Message]{Seed: 1, WAN: network, CodecChance: 0.001, CheckEvery: 1000, TraceKeep: -1}})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -39,6 +39,11 @@ func (l *Leading) Open() bool { return l.open != nil }
 // Filled reports whether there is one that has requests.
 func (l *Leading) Filled() bool { return l.open != nil && len(l.open.batch.Entries) > 0 }
 
+// Full reports whether the batch that is not proposed yet has no room for what comes next.
+func (r *Replica) Full() bool {
+	return r.Lead.Open() && (len(r.Lead.queue) > 0 || r.Lead.open.operations >= r.Config.MaxBatch)
+}
+
 // OnSubmit takes a client's request, from it or from a member. It returns what is known of it, for
 // which the client is to be told; unless all of it is committed it waits to be ordered.
 func (r *Replica) OnSubmit(from protocol.ID, m Submitted) (known Found) {

@@ -7,7 +7,7 @@ import (
 )
 
 // propose orders requests in the order in which they came, executes each at once, tells the client
-// what comes of it if the view lasts, and proposes the batch when not too many are under way.
+// what comes of it if the view lasts, and proposes the batch when it is full or not too many are under way.
 func (r *replica) propose(env *protocol.Env[bft.Message]) {
 	if !r.Active || !r.Primary() || r.Fetching() || !r.ready() {
 		return
@@ -34,7 +34,8 @@ func (r *replica) ready() bool {
 	}
 }
 
-// room reports whether a further batch may be proposed.
+// room reports whether a further batch may be proposed. If many are under way one waits for more
+// requests, as long as it has room for them.
 func (r *replica) room() bool {
 	under := 0
 	for seq := r.Committed + 1; seq <= r.Top; seq++ {
@@ -42,7 +43,7 @@ func (r *replica) room() bool {
 			under++
 		}
 	}
-	return under < r.Config.MaxUnderway && r.Within(r.Top+1)
+	return (under < r.Config.MaxUnderway || r.Full()) && r.Within(r.Top+1)
 }
 
 // early tells a client what the primary has executed early.
