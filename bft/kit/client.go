@@ -136,7 +136,8 @@ func (c *Client[O]) OnCall(env *protocol.Env[bft.Message], call bft.Call) {
 	c.orderNamed(env, call)
 	// A read that goes around the order may miss writes of this client that are not confirmed, and
 	// nobody judges its conditions.
-	if !call.Read || c.Config.Ordered || len(c.Open)+len(c.queue) > 0 || call.After != 0 || len(call.Assumes) > 0 {
+	conditional := call.After != 0 || len(call.Assumes) > 0
+	if !call.Read || c.Config.Ordered || conditional || len(c.Open)+len(c.queue) > 0 {
 		c.order(env, call)
 		return
 	}

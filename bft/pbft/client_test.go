@@ -167,6 +167,59 @@ func TestReadsBehindWrites(t *testing.T) {
 	}
 }
 
+// TestReadsInConditions: as §3.2.2 says, no write depends on a read that goes around the order. One
+// that is under way is ordered first. One that is confirmed the client judges itself, and a read
+// that depends on something is ordered, so that somebody judges that.
+func TestReadsInConditions(t *testing.T) {
+	for _, confirmed := range []bool{false, true} {
+		for _, assumed := range []string{"v", "w"} {
+			a := ask(t, false)
+			for id := protocol.ID(1); id <= 3; id++ {
+				a.reply(id, 0, false, "put")
+			}
+			a.call(bft.Call{ID: 2, Command: []byte("get"), Read: true})
+			asked := effects[kit.ReadAsk](a.env)
+			if len(asked) != 4 {
+				t.Fatal("the read is not optimised")
+			}
+			for id := protocol.ID(1); confirmed && id <= 3; id++ {
+				a.node.Receive(a.env, id, kit.ReadReply{ID: 2, Digest: executedTo("v").Digest(), Full: true, Value: []byte("v")})
+			}
+			condition := bft.Assumption{Call: 2, Digest: executedTo(assumed).Digest()}
+			sent := a.call(bft.Call{ID: 3, Command: []byte("put"), Assumes: []bft.Assumption{condition}})
+			switch {
+			case !confirmed:
+				if len(sent) != 4 || len(sent[0].Request.Body().Operations) != 2 {
+					t.Fatalf("the read is under way: %+v", sent)
+				}
+				ops := sent[0].Request.Body().Operations
+				want := bft.Condition{Number: 2, Digest: condition.Digest}
+				if string(ops[0].Command) != "get" || len(ops[1].Conditions) != 1 || ops[1].Conditions[0] != want {
+					t.Errorf("the read is under way, and the operations are %+v", ops)
+				}
+			case assumed == "v":
+				if len(sent) != 4 || len(sent[0].Request.Body().Operations[0].Conditions) != 0 {
+					t.Errorf("the read is confirmed, and as assumed: %+v", sent)
+				}
+			default:
+				done := effects[bft.Done](a.env)
+				if len(sent) > 0 || len(done) != 1 || done[0].Msg.(bft.Done).Result.Outcome != bft.Aborted {
+					t.Errorf("the read is confirmed, and not as assumed: %+v, %+v", sent, done)
+				}
+			}
+		}
+	}
+	a := ask(t, false)
+	for id := protocol.ID(1); id <= 3; id++ {
+		a.reply(id, 0, false, "put")
+	}
+	condition := bft.Assumption{Call: 1, Digest: executedTo("lie").Digest()}
+	if sent := a.call(bft.Call{ID: 2, Read: true, Assumes: []bft.Assumption{condition}}); len(sent) != 4 ||
+		len(sent[0].Request.Body().Operations[0].Conditions) != 1 {
+		t.Errorf("a read that depends on something is sent as %+v", sent)
+	}
+}
+
 // TestAcknowledged: what an unanswered request names in a condition is not acknowledged.
 func TestAcknowledged(t *testing.T) {
 	a := ask(t, false)

@@ -138,6 +138,18 @@ func TestPlants(t *testing.T) {
 			New: "len(c.Open)+len(c.queue) > 0 && !MUTANT {",
 		},
 		{
+			Name: "a write depends on a read around the order", Dir: "bft/kit", In: "bft/pbft", Test: "TestReadsInConditions",
+			Old: "if r := c.reads[id]; r != nil {\n", New: "if r := c.reads[id]; r != nil && !MUTANT {\n",
+		},
+		{
+			Name: "nobody knows a read that was confirmed", Dir: "bft/kit", In: "bft/pbft", Test: "TestReadsInConditions",
+			Old: "\t\t\tc.calls[r.call.ID] = o //", New: "\t\t\tif !MUTANT {\n\t\t\t\tc.calls[r.call.ID] = o\n\t\t\t}\n\t\t\t//",
+		},
+		{
+			Name: "nobody judges the conditions of a read", Dir: "bft/kit", In: "bft/pbft", Test: "TestReadsInConditions",
+			Old: "c.Config.Ordered || conditional ||", New: "c.Config.Ordered || conditional && !MUTANT ||",
+		},
+		{
 			Name: "what a condition names is acknowledged", Dir: "bft/kit", In: "bft/pbft", Test: "TestAcknowledged",
 			Old: "x != nil && x.Number > c.acked {\n\t\t\t\tn =",
 			New: "x != nil && x.Number > c.acked && !MUTANT {\n\t\t\t\tn =",
