@@ -29,9 +29,11 @@
 // server's comparison and the transport's Equal must agree. If the server says no the transport
 // calls Refused, and Finish with the result if it was carried out, which nobody can take back:
 // whatever is guessed meanwhile, and whether or not the attempt is still wanted. Starts of one
-// Domain's predicated operations are called one after the other, in the order in which they are to
-// be carried out as far as there is one, also those of several tasks: what an attempt assumes was
-// started before it. So Start must not block, and can give them numbers. A read that must see what
+// Domain's operations are called one after the other, in the order in which they are to be carried
+// out as far as there is one, also those of several tasks: what an attempt assumes was started
+// before it. So Start must not block, and can give them numbers. That does not go for a
+// BlockingTransport, nor for a call that is refused or fails meanwhile: an attempt may assume one
+// that has ended, and others of its call may have been started since. A read that must see what
 // predicated ones before it do is to be predicated too.
 //
 // An [Attempt] says what it is, and what its caller may have:

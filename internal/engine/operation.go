@@ -42,8 +42,9 @@ type Operation struct {
 	light *light // whose call it is, see Plainly
 }
 
-// Domain is driver.Domain. Attempts at predicated calls begin in the order in which the engine
-// sends them, whichever tasks they belong to: what one of them stands on has begun before it.
+// Domain is driver.Domain. Attempts at its calls begin in the order in which the engine sends them,
+// whichever tasks they belong to: what one of them stands on has begun before it. Those of blocking
+// transports do not, as each would hold up the rest.
 type Domain struct {
 	tree spectree.Domain
 
@@ -61,7 +62,7 @@ func (d *Domain) of() *spectree.Domain {
 }
 
 // queued reports whether the attempt begins in its turn.
-func (a *Attempt) queued() bool { return a.call.tree.Effect() == spectree.Predicated && !a.blocking }
+func (a *Attempt) queued() bool { return a.call.op.Domain != nil && !a.blocking }
 
 // enqueue has an attempt begin after those before it.
 func (d *Domain) enqueue(a *Attempt) {

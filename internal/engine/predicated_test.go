@@ -54,6 +54,33 @@ func TestBeginsInOrder(t *testing.T) {
 	}
 }
 
+// TestAssumedHasBegun: what an attempt assumes began before it, of whatever class its call is.
+func TestAssumedHasBegun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		get := mustCallSite(t, control.CallSiteConfig{Name: "/s/get", Effect: control.EffectNone})
+		put := mustCallSite(t, control.CallSiteConfig{Name: "/s/put", Effect: control.EffectPredicated})
+		var domain Domain
+		var beginning, most atomic.Int32
+		op := func(site *control.CallSite, ahead bool) *Operation {
+			return &Operation{CallSite: site, Identity: "x", CanSpeculate: ahead, Domain: &domain,
+				Transport: &slow{fakeTransport{ms, val(1)}, &beginning, &most}}
+		}
+		_, err := Do(t.Context(), func(ctx context.Context) (int, error) {
+			if _, err := perform(Predicting(ctx, 1), read(get, "a", 10*ms, val(1))); err != nil {
+				return 0, err
+			}
+			if _, err := perform(Predicting(ctx, 1), op(get, false)); err != nil { // it is held until then
+				return 0, err
+			}
+			time.Sleep(10*ms + ms/2) // until it is about to begin
+			return perform(ctx, op(put, true))
+		})
+		if got := most.Load(); err != nil || got != 1 {
+			t.Errorf("%v, and %d begin at once", err, got)
+		}
+	})
+}
+
 // TestPredicatedWithoutASession: a call of the class that has no domain is one that takes effect at
 // once.
 func TestPredicatedWithoutASession(t *testing.T) {

@@ -268,8 +268,9 @@ func sessionPlants() []planting.Bug {
 	bugs := []planting.Bug{
 		{ // attempts begin in whatever order goroutines come to it
 			Name: "beginInAnyOrder", Test: "TestBeginsInOrder", In: "internal/engine",
-			Old: "return a.call.tree.Effect() == spectree.Predicated && !a.blocking",
-			New: "return !MUTANT && a.call.tree.Effect() == spectree.Predicated && !a.blocking",
+			Tests: []string{"TestAssumedHasBegun"},
+			Old: "return a.call.op.Domain != nil && !a.blocking",
+			New: "return !MUTANT && a.call.op.Domain != nil && !a.blocking",
 		},
 		{ // what another task's guess stands on is not told
 			Name: "forgetBasis", Test: "TestSessionsNotice/0",

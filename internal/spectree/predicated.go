@@ -173,13 +173,19 @@ func (c *Call) basis(answer int) basis {
 }
 
 // PredictedOn is Predicted for a call that another task answers, whose prediction stands on
-// calls of the domain only. Some of them may have effects: then what follows comes after these.
+// calls of the domain only. Some of them may have effects: then what follows comes after these, by
+// that domain's care, unless other predictions stand on those of another one.
 func (t *Tree) PredictedOn(c *Call, domain *Domain, effects bool) {
 	if c.answered || c.dead || t.over {
 		return
 	}
 	if effects {
-		c.spec.Domain = domain
+		others := slices.ContainsFunc(c.noted().bases, func(b basis) bool { return b.effects && b.domain != domain })
+		if others {
+			t.moveTo(c, nil)
+		} else {
+			t.moveTo(c, domain)
+		}
 	}
 	if n := c.note(); domain != nil {
 		for len(n.bases) < c.predictions {
@@ -188,6 +194,16 @@ func (t *Tree) PredictedOn(c *Call, domain *Domain, effects bool) {
 		n.bases = append(n.bases, basis{domain, effects})
 	}
 	t.Predicted(c)
+}
+
+// moveTo has the call be one of another domain, among those that are counted by domain as well.
+func (t *Tree) moveTo(c *Call, d *Domain) {
+	counted := c.counted
+	t.unanswered.forget(c)
+	c.spec.Domain = d
+	if counted {
+		t.unanswered.count(c)
+	}
 }
 
 // Assumptions returns the answers that the use's call depends on, followed through what the run
@@ -319,16 +335,18 @@ func (c *Call) doomed() bool {
 }
 
 // Unsure tells that the call is about to have a result that does not say whether its predictions
-// were wrong: nobody could find out.
+// were wrong, nor, if it is predicated, whether it took effect: nobody could find out. It counts as
+// having taken effect if its conditions are true, since nobody may make it again.
 func (t *Tree) Unsure(c *Call) { c.note().unsure = true }
 
 // decide sees whether it is known by now that a call takes effect. If it has an answer, it has, and
-// so have those that it was sent on, although their answers may be on their way.
+// so have those that it was sent on, although their answers may be on their way. An answer that says
+// nothing does not say this either (plant sureOfNothing).
 func (t *Tree) decide(c *Call) {
 	if c.spec.Effect != Predicated || c.send != sentSpeculative || c.confirmed || c.dead {
 		return
 	}
-	if c.answered || c.holds() {
+	if c.answered && !c.noted().unsure || c.holds() {
 		t.takesEffect(c)
 		return
 	}

@@ -264,3 +264,88 @@ func TestReadBehindAnotherTasksEffects(t *testing.T) {
 		}
 	}
 }
+
+// TestUnsurePredicatedCall: an answer that says nothing does not say that the call took effect, nor
+// that what it was sent on is true.
+func TestUnsurePredicatedCall(t *testing.T) {
+	begin := func() (s *scenario, a, b *Use) {
+		s, d := play(t, replayable), new(Domain)
+		a = s.predicated(s.lane(1), "a", d, 1)
+		b = s.predicated(s.lane(1), "b", d, 0)
+		s.skip()
+		s.Unsure(b.Call)
+		s.Answered(b.Call, Actual)
+		s.want("resume run 1 call 2 answer -1")
+		return s, a, b
+	}
+	t.Run("conditions true", func(t *testing.T) {
+		s, a, b := begin()
+		s.Answered(a.Call, 0)
+		s.want("settle call 1", "confirm call 2", "settle call 2")
+		s.returned(s.run(1))
+		s.want("final run 1", "commit run 1")
+		if b.Call.Answered(); !s.Unknown() {
+			t.Error("the outcome counts as known")
+		}
+	})
+	t.Run("a condition false", func(t *testing.T) {
+		s, a, b := begin()
+		s.Answered(a.Call, Actual)
+		s.want("discard run 1 call 1", "abandon call 2", "start run 2")
+		d := b.Call.spec.Domain
+		s.answers(s.predicated(s.lane(2), "a", d, 0), Actual)
+		other := s.predicated(s.lane(2), "c", d, 0) // another way from there
+		s.want("adopt run 2 call 1", "settle call 1", "send call 3")
+		s.Answered(other.Call, Actual)
+		s.returned(s.run(2))
+		s.want("resume run 2 call 3 answer -1", "settle call 3", "final run 2", "commit run 2")
+		if s.Unknown() {
+			t.Error("the outcome of a call that was refused counts as unknown")
+		}
+	})
+}
+
+// TestFollowedPredictionsOfTwoDomains: if predictions of another task's result stand on effects of
+// two domains, neither keeps what follows in order. What is counted by domain stays right.
+func TestFollowedPredictionsOfTwoDomains(t *testing.T) {
+	s, d := play(t, replayable), new(Domain)
+	f := s.Call(s.lane(1), &CallSpec{Op: "future", Followed: true})
+	s.PredictedOn(f.Call, new(Domain), true)
+	s.PredictedOn(f.Call, d, true) // of which no run is made
+	w := s.Call(s.lane(1), &CallSpec{Op: "w", Effect: Staged, Domain: d, Predictions: 1})
+	if w.Call.send != unsent {
+		t.Error("a call is sent before effects that may be another domain's")
+	}
+	s.Answered(f.Call, 0)
+	if w.Call.send == unsent {
+		t.Error("a call is held although nothing is open")
+	}
+	p := s.Call(s.lane(1), &CallSpec{Op: "p", Effect: Immediate, Predictions: 1})
+	v := s.predicated(s.lane(1), "v", d, 1)
+	if p.Call.answered || v.Call.send != unsent {
+		t.Error("a call is sent before the answer of an effect of no domain")
+	}
+	if got := s.unanswered.counts; len(got) != 1 || got[counted{domain: d}] != 2 {
+		t.Errorf("two calls of a domain have no answer, and counted are %v", got)
+	}
+}
+
+// TestUnsureAnswerEnds: a run that came by another way waits for a call that may yet take effect, and
+// for no more than its answer, though that says nothing.
+func TestUnsureAnswerEnds(t *testing.T) {
+	s, d := play(t, replayable), new(Domain)
+	r := s.Call(s.lane(1), &CallSpec{Op: "r", Domain: d, Predictions: 1})
+	b := s.predicated(s.lane(1), "b", d, 0)
+	s.Doubt([]*Use{r})
+	s.Skip(s.lane(2), &CallSpec{Op: "r", Domain: d})
+	s.Skip(s.lane(2), &CallSpec{Op: "b", Effect: Predicated, Domain: d})
+	s.prefer(s.run(2))
+	s.returned(s.run(2))
+	s.skip()
+	s.Unsure(b.Call)
+	s.Answered(b.Call, Actual)
+	s.want("final run 2", "commit run 2", "abandon call 1", "abandon call 2")
+	if !s.Unknown() {
+		t.Error("the outcome counts as known")
+	}
+}

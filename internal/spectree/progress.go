@@ -49,6 +49,7 @@ func (t *Tree) Answered(c *Call, match int) {
 	if c.answered || c.dead || t.over {
 		return
 	}
+	undecided := c.undecided() // a run that returned may have waited for it
 	c.answered, c.result = true, match
 	t.now++
 	c.answeredAt = t.now
@@ -97,7 +98,7 @@ func (t *Tree) Answered(c *Call, match int) {
 	merged := t.merge()
 	t.evaluate(c)
 	t.wake(c)
-	t.doubtful = t.doubtful || merged // a run may end the task only now that its calls are settled
+	t.doubtful = t.doubtful || merged || undecided // a run may end the task only now that its calls are settled
 	t.reconcile()
 	for _, d := range wrong {
 		t.replay(d, c)

@@ -64,7 +64,25 @@ func PredicatedBugs() []plant.Bug {
 		},
 		{ // a call counts as certain as soon as it is sent
 			Name: "certainAtOnce", Test: "TestProgramsNotice/predicated/0",
-			Old: "\tif c.answered || c.holds() {\n", New: "\tif c.answered || c.holds() || MUTANT {\n",
+			Old: " || c.holds() {\n\t\tt.takesEffect(c)", New: " || c.holds() || MUTANT {\n\t\tt.takesEffect(c)",
+		},
+		{ // an answer that says nothing is taken for one
+			Name: "sureOfNothing", Test: "TestUnsurePredicatedCall",
+			Old: "\tif c.answered && !c.noted().unsure || ", New: "\tif c.answered && (!c.noted().unsure || MUTANT) || ",
+		},
+		{ // a run that returned does not notice that a call has such an answer for which it waited
+			Name: "forgetUnsure", Test: "TestUnsureAnswerEnds",
+			Old: "\tundecided := c.undecided() //", New: "\tundecided := c.undecided() && !MUTANT //",
+		},
+		{ // what may be another domain's effect is taken for one of this
+			Name: "oneDomainOfTwo", Test: "TestFollowedPredictionsOfTwoDomains",
+			Old: "\t\tif others {\n", New: "\t\tif others && !MUTANT {\n",
+		},
+		{ // a call that moves to another domain is still counted by the one it was of
+			Name: "countWhereItWas", Test: "TestFollowedPredictionsOfTwoDomains",
+			Old: "\tt.unanswered.forget(c)\n\tc.spec.Domain = d\n",
+			New: "\tif !MUTANT {\n\t\tt.unanswered.forget(c)\n\t}\n\tc.spec.Domain = d\n",
+			Also: []plant.Edit{{Old: "\tif counted {\n", New: "\tif counted && !MUTANT {\n"}},
 		},
 		{ // a withdrawn guess discards a run that has sent one
 			Name: "withdrawSentAhead", Test: "TestWithdrawnGuessOfAPredicatedCall",
