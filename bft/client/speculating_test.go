@@ -25,6 +25,7 @@ const ms = time.Millisecond
 // what the real ones do with conditions, after the delay of a confirmation.
 type counting struct {
 	*client.Client
+	telling sync.Mutex
 	mu      sync.Mutex
 	calls   []bft.Call
 	results map[bft.CallID]bft.Result
@@ -48,6 +49,13 @@ func newCounting(t *testing.T, cfg client.Config) *counting {
 	return n
 }
 
+// tell gives the client a message, one after the other as a node does.
+func (n *counting) tell(msg bft.Message) {
+	n.telling.Lock()
+	defer n.telling.Unlock()
+	n.Receive(msg)
+}
+
 func number(n int) []byte { return []byte(strconv.Itoa(n)) }
 
 func (n *counting) take(_ context.Context, msg bft.Message) error {
@@ -66,9 +74,9 @@ func (n *counting) take(_ context.Context, msg bft.Message) error {
 	}
 	n.results[call.ID] = r
 	if first := n.first(call, n.sum); first != nil && r.Outcome == bft.Executed {
-		time.AfterFunc(ms, func() { n.Receive(bft.First{ID: call.ID, Result: *first}) })
+		time.AfterFunc(ms, func() { n.tell(bft.First{ID: call.ID, Result: *first}) })
 	}
-	time.AfterFunc(confirmed, func() { n.Receive(bft.Done{ID: call.ID, Result: r}) })
+	time.AfterFunc(confirmed, func() { n.tell(bft.Done{ID: call.ID, Result: r}) })
 	return nil
 }
 
@@ -194,7 +202,7 @@ func TestWithdrawn(t *testing.T) {
 	took(t, confirmed+3*ms, func(t *testing.T) {
 		n := newCounting(t, client.Config{})
 		n.first = func(bft.Call, int) *bft.Result { return &bft.Result{Outcome: bft.Executed, Value: number(-1)} }
-		time.AfterFunc(2*ms, func() { n.Receive(bft.Withdrawn{ID: n.calls[0].ID}) })
+		time.AfterFunc(2*ms, func() { n.tell(bft.Withdrawn{ID: n.calls[0].ID}) })
 		var seen []int
 		_, err := foresay.Do(t.Context(), func(ctx context.Context) (int, error) {
 			sum, err := n.add(ctx, 5)
@@ -266,7 +274,7 @@ func TestUnknownOutcomes(t *testing.T) {
 		"closed":    func(n *counting, _ func()) { n.Close(nil) },
 		"gone": func(n *counting, _ func()) {
 			for _, c := range n.calls {
-				n.Receive(bft.Done{ID: c.ID, Result: bft.Result{Outcome: bft.Gone}})
+				n.tell(bft.Done{ID: c.ID, Result: bft.Result{Outcome: bft.Gone}})
 			}
 		},
 	} {
