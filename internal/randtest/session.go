@@ -93,9 +93,9 @@ type addition struct {
 	numbers map[int]int // of its attempts' requests; under the service's mu
 }
 
-// add makes the call, which is another one than those with another name. Outside of a task it is
+// Add makes the call, which is another one than those with another name. Outside of a task it is
 // carried out at once.
-func (s *session) add(ctx context.Context, key string, n int, name string) (int, error) {
+func (s *session) Add(ctx context.Context, key string, n int, name string) (int, error) {
 	if !driver.InTask(ctx) {
 		s.at.mu.Lock()
 		defer s.at.mu.Unlock()

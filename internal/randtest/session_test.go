@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"reflect"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -54,7 +53,7 @@ func TestDependentWrites(t *testing.T) {
 				if test.guessed {
 					ctx = foresay.Predicting(ctx, 2*sum+1)
 				}
-				return s.add(ctx, "a", sum+1, "")
+				return s.Add(ctx, "a", sum+1, "")
 			}
 		}
 		run := map[string]func(ctx context.Context, s *session) (int, error){
@@ -110,7 +109,7 @@ func nested(t testing.TB, n int) time.Duration {
 	_, err := foresay.Do(t.Context(), func(ctx context.Context) (int, error) {
 		for i, sum := 1, 0; i <= n; i++ { // equal calls in a row would have to wait for each other
 			sum += i
-			if _, err := s.add(foresay.Predicting(ctx, sum), "a", i, ""); err != nil {
+			if _, err := s.Add(foresay.Predicting(ctx, sum), "a", i, ""); err != nil {
 				return 0, err
 			}
 		}
@@ -157,49 +156,7 @@ func BenchmarkPredicatedCall(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/call")
 }
 
-// playSession executes the program of a seed and returns what is wrong.
-func playSession(t *testing.T, seed uint64) error {
-	var problem error
-	t.Helper()
-	p := newSessionProgram(seed)
-	plain, err := newSessionWorld(p, nil)
-	if err != nil {
-		return err
-	}
-	want, err := plain.run(context.Background())
-	if err != nil {
-		return err
-	}
-	synctest.Test(t, func(t *testing.T) {
-		w, err := newSessionWorld(p, plain.answers)
-		if err != nil {
-			problem = err
-			return
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		if p.cancel > 0 {
-			ctx, cancel = context.WithTimeout(ctx, p.cancel)
-			defer cancel()
-		}
-		got, err := w.run(ctx)
-		known := w.record()
-		time.Sleep(time.Second)
-		after := w.record()
-		unknown := errors.Is(err, foresay.ErrUnfinished) || errors.As(err, new(*unknownOutcome))
-		switch cut := p.cancel > 0 && err != nil; {
-		case err != nil && !cut:
-			problem = err
-		case !cut && got != want:
-			problem = fmt.Errorf("the result is %d, sequentially %d", got, want)
-		case !reflect.DeepEqual(known, after) && !unknown:
-			problem = fmt.Errorf("after the end, which was %v, there were effects: %v, before %v", err, after, known)
-		default:
-			problem = differs(after, plain.record(), cut)
-		}
-	})
-	return problem
-}
+func playSession(t *testing.T, seed uint64) error { return PlaySession(t, seed, nil) }
 
 // TestSessionPrograms: random programs of predicated calls, with guesses that are right and wrong,
 // early replies that lie, other services, goroutines, futures and loops, have the result and the
@@ -234,7 +191,7 @@ func TestCancelledWrites(t *testing.T) {
 							<-ctx.Done()
 							return i, true, ctx.Err()
 						}
-						_, err := s.add(foresay.Predicting(ctx, i+1), "a", 1, fmt.Sprint(i))
+						_, err := s.Add(foresay.Predicting(ctx, i+1), "a", 1, fmt.Sprint(i))
 						return i + 1, false, err
 					}
 					var err error
@@ -269,8 +226,8 @@ func sessionPlants() []planting.Bug {
 		{ // attempts begin in whatever order goroutines come to it
 			Name: "beginInAnyOrder", Test: "TestBeginsInOrder", In: "internal/engine",
 			Tests: []string{"TestAssumedHasBegun"},
-			Old: "return a.call.op.Domain != nil && !a.blocking",
-			New: "return !MUTANT && a.call.op.Domain != nil && !a.blocking",
+			Old:   "return a.call.op.Domain != nil && !a.blocking",
+			New:   "return !MUTANT && a.call.op.Domain != nil && !a.blocking",
 		},
 		{ // what another task's guess stands on is not told
 			Name: "forgetBasis", Test: "TestSessionsNotice/0",

@@ -4,9 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"slices"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/foresay/foresay"
@@ -14,8 +11,8 @@ import (
 	"github.com/foresay/foresay/driver"
 )
 
-// This file has random programs most of whose calls are predicated: see session.go for their
-// service. Each is run sequentially first, which tells what guesses are right.
+// This file has random programs most of whose calls are predicated: see sessionworld.go for where
+// they run.
 
 // sessionMove is a step of such a program.
 type sessionMove struct {
@@ -128,66 +125,6 @@ func (g *sessionGenerator) body(keys []string) []sessionMove {
 	return out
 }
 
-// sessionWorld is the world of one execution of a program.
-type sessionWorld struct {
-	p        *sessionProgram
-	services []*counters
-	sessions []*session
-	look     *control.CallSite
-	post     *control.CallSite
-
-	mu      sync.Mutex
-	rng     *rand.Rand
-	answers map[string]int // by place, of the sequential execution
-	posts   []string
-	hooks   []string
-	plain   bool
-}
-
-func newSessionWorld(p *sessionProgram, answers map[string]int) (*sessionWorld, error) {
-	w := &sessionWorld{p: p, rng: rand.New(rand.NewPCG(p.seed, 1)), answers: answers, plain: answers == nil}
-	if w.plain {
-		w.answers = make(map[string]int)
-	}
-	for i := range p.sessions {
-		c, err := newCounters(w.delays, func() bool { return w.chance(p.lies) })
-		if err != nil {
-			return nil, err
-		}
-		c.tired = func() bool { return w.chance(p.retries) }
-		if i > 0 && p.seed%2 == 0 { // two sessions with one service
-			c = w.services[0]
-		}
-		w.services = append(w.services, c)
-		w.sessions = append(w.sessions, &session{at: c})
-	}
-	var err error
-	if w.look, err = control.NewCallSite(control.CallSiteConfig{Name: "/shelf/look", Mode: control.ModeOn,
-		Effect: control.EffectNone}); err != nil {
-		return nil, err
-	}
-	w.post, err = control.NewCallSite(control.CallSiteConfig{Name: "/shelf/post", Mode: control.ModeOn,
-		Effect: control.EffectImmediate})
-	return w, err
-}
-
-func (w *sessionWorld) chance(percent int) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.rng.IntN(100) < percent
-}
-
-func (w *sessionWorld) delays() delays {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	d := delays{arrives: time.Duration(w.rng.IntN(5000)) * time.Microsecond}
-	d.decided = d.arrives + time.Duration(1000+w.rng.IntN(40_000))*time.Microsecond
-	if w.p.early {
-		d.early = d.arrives + 1
-	}
-	return d
-}
-
 // run runs the program and returns what it comes to.
 func (w *sessionWorld) run(ctx context.Context) (int, error) {
 	limits := foresay.WithLimits(w.p.limits)
@@ -238,7 +175,7 @@ func (w *sessionWorld) move(ctx context.Context, at string, m sessionMove, diges
 		if w.p.equal {
 			identity = ""
 		}
-		v, err := w.sessions[m.session].add(w.offering(ctx, at, m), fmt.Sprint(key, m.session), n, identity)
+		v, err := w.sessions[m.session].Add(w.offering(ctx, at, m), fmt.Sprint(key, m.session), n, identity)
 		return w.told(at, v), err
 	case moveLook:
 		return w.visit(w.offering(ctx, at, m), at, w.look, digest%50)
@@ -373,43 +310,4 @@ func (*visit) Same(a, b any) bool { return a == b }
 func (*visit) Accept(prediction any) (any, bool) {
 	_, ok := prediction.(int)
 	return prediction, ok
-}
-
-// record returns all that took effect: what was added by key, and the rest by goroutine.
-func (w *sessionWorld) record() map[string][]string {
-	out := make(map[string][]string)
-	for i, c := range w.services {
-		if i > 0 && c == w.services[0] {
-			continue
-		}
-		for _, e := range c.done() {
-			key, what, _ := strings.Cut(e, " ")
-			out[fmt.Sprint("counter ", i, " ", key)] = append(out[fmt.Sprint("counter ", i, " ", key)], what)
-		}
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for kind, list := range map[string][]string{"post ": w.posts, "act ": w.hooks} {
-		for _, e := range list {
-			at := kind + e[:strings.LastIndexByte(e, '.')]
-			out[at] = append(out[at], e)
-		}
-	}
-	return out
-}
-
-// differs returns what is wrong with what took effect, given what does sequentially: all of it must
-// have, or, if the execution was cut short, some of each list that comes first.
-func differs(got, want map[string][]string, cut bool) error {
-	for at, list := range got {
-		if !hasPrefix(want[at], list) {
-			return fmt.Errorf("%s: %v, sequentially %v", at, list, want[at])
-		}
-	}
-	for at, list := range want {
-		if !cut && !slices.Equal(got[at], list) {
-			return fmt.Errorf("%s: %v, sequentially %v", at, got[at], list)
-		}
-	}
-	return nil
 }
