@@ -28,6 +28,8 @@ type Config struct {
 	Client  func(protocol.ID, *client.Config)
 	// Wrap puts something around each replica, a traitor say. nil: nothing.
 	Wrap func(node protocol.Node[bft.Message], cfg bft.ReplicaConfig) protocol.Node[bft.Message]
+	// Hear gets what client nodes say before the clients do. nil: nobody.
+	Hear func(protocol.ID, bft.Message)
 	// Sim is the simulation's. Its codec is the protocol's, and its App hears what others than clients
 	// say.
 	Sim sim.Config[bft.Message]
@@ -152,6 +154,9 @@ func add(
 func (g *Group) app(from protocol.ID, msg bft.Message) {
 	switch i := int(from) - int(FirstClient); {
 	case i >= 0 && i < len(g.Clients):
+		if g.config.Hear != nil {
+			g.config.Hear(from, msg)
+		}
 		g.Clients[i].Receive(msg)
 	case g.config.Sim.App != nil:
 		g.config.Sim.App(from, msg)
