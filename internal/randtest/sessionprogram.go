@@ -34,6 +34,7 @@ const (
 	moveBranch           // one of two bodies, by the digest
 	moveGroup            // bodies in goroutines
 	moveFuture           // a look in a future, with a guess at what it comes to
+	moveThen             // a body on a future of that kind
 	moveBarrier          // and an effect behind it
 	moveAct
 	moveSleep
@@ -45,7 +46,8 @@ const noOffer = -100
 type sessionProgram struct {
 	seed     uint64
 	moves    []sessionMove
-	turns    int           // of a loop; 0: it is one task
+	turns    int           // of a loop; 0: it is one task, or
+	chained  bool          // two, of which the second depends on the first
 	sessions int           // the last one is with a service of its own, if there are several
 	equal    bool          // calls that ask for the same are equal calls, wherever the code makes them
 	early    bool          // the services reply early
@@ -72,6 +74,7 @@ func newSessionProgram(seed uint64) *sessionProgram {
 	if g.IntN(2) == 0 {
 		p.limits = control.Limits{Depth: 1 + g.IntN(12), Width: 1 + g.IntN(4), Replays: 1 + g.IntN(12)}
 	}
+	p.chained = p.turns == 0 && g.IntN(4) == 0
 	return p
 }
 
@@ -113,8 +116,10 @@ func (g *sessionGenerator) body(keys []string) []sessionMove {
 		case k < 16 && len(keys) > 1:
 			m.kind = moveGroup
 			m.bodies = [][]sessionMove{g.body(keys[:len(keys)/2]), g.body(keys[len(keys)/2:])}
-		case k < 17:
+		case k < 17 && m.n != 3:
 			m.kind = moveFuture
+		case k < 17:
+			m.kind, m.bodies = moveThen, [][]sessionMove{g.body(keys)}
 		case k < 18:
 			m.kind = []moveKind{moveBarrier, moveAct}[g.IntN(2)]
 		default:
@@ -128,6 +133,9 @@ func (g *sessionGenerator) body(keys []string) []sessionMove {
 // run runs the program and returns what it comes to.
 func (w *sessionWorld) run(ctx context.Context) (int, error) {
 	limits := foresay.WithLimits(w.p.limits)
+	if w.p.chained {
+		return w.chain(ctx, limits)
+	}
 	if w.p.turns == 0 {
 		f := func(ctx context.Context) (int, error) { return w.body(ctx, "", w.p.moves, 1) }
 		if w.plain {
@@ -151,6 +159,23 @@ func (w *sessionWorld) run(ctx context.Context) (int, error) {
 		}
 		s = next
 	}
+}
+
+// chain runs the program as two tasks, of which the second one is given what the first comes to.
+func (w *sessionWorld) chain(ctx context.Context, limits foresay.Option) (int, error) {
+	half := len(w.p.moves) / 2
+	first := func(ctx context.Context) (int, error) { return w.body(ctx, "first", w.p.moves[:half], 1) }
+	second := func(ctx context.Context, digest int) (int, error) {
+		return w.body(ctx, "second", w.p.moves[half:], digest)
+	}
+	if !w.plain {
+		return foresay.Then(foresay.Go(ctx, first, limits), second, limits).Wait(ctx)
+	}
+	digest, err := first(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return second(ctx, digest)
 }
 
 func (w *sessionWorld) body(ctx context.Context, at string, moves []sessionMove, digest int) (int, error) {
@@ -186,16 +211,8 @@ func (w *sessionWorld) move(ctx context.Context, at string, m sessionMove, diges
 		return w.body(ctx, fmt.Sprint(at, "/", i), m.bodies[i], digest)
 	case moveGroup:
 		return w.group(ctx, at, m, digest)
-	case moveFuture:
-		f := func(ctx context.Context) (int, error) { return w.visit(ctx, at, w.look, digest%50) }
-		if w.plain {
-			return f(ctx)
-		}
-		var opts []foresay.CallOption
-		if v, ok := w.offer(at, m); ok {
-			opts = append(opts, foresay.Guess(v))
-		}
-		return foresay.Go(ctx, f, opts...).Wait(ctx)
+	case moveFuture, moveThen:
+		return w.future(ctx, at, m, digest)
 	case moveBarrier:
 		if err := foresay.Barrier(ctx); err != nil {
 			return 0, err
@@ -212,6 +229,31 @@ func (w *sessionWorld) move(ctx context.Context, at string, m sessionMove, diges
 		}
 	}
 	return 0, nil
+}
+
+// future looks in a future, and has a body depend on it, if there is one.
+func (w *sessionWorld) future(ctx context.Context, at string, m sessionMove, digest int) (int, error) {
+	look := func(ctx context.Context) (int, error) { return w.visit(ctx, at, w.look, digest%50) }
+	then := func(ctx context.Context, v int) (int, error) { return v, nil }
+	if m.kind == moveThen {
+		then = func(ctx context.Context, v int) (int, error) { return w.body(ctx, at+"/0", m.bodies[0], digest+v) }
+	}
+	if w.plain {
+		v, err := look(ctx)
+		if err != nil {
+			return 0, err
+		}
+		return then(ctx, v)
+	}
+	var opts []foresay.CallOption
+	if v, ok := w.offer(at, m); ok {
+		opts = append(opts, foresay.Guess(v))
+	}
+	f := foresay.Go(ctx, look, opts...)
+	if m.kind == moveFuture {
+		return f.Wait(ctx)
+	}
+	return foresay.Then(f, then).Wait(ctx)
 }
 
 func (w *sessionWorld) group(ctx context.Context, at string, m sessionMove, digest int) (int, error) {
