@@ -122,9 +122,8 @@ func (c *Client) Start(ctx context.Context, call bft.Call, hear Hearer) (bft.Cal
 
 // admit takes a call that is about to be delivered, if it may be made, and returns its ID.
 func (c *Client) admit(call bft.Call, hear func(bft.Message)) (bft.CallID, error) {
-	if n := len(call.Command); n > c.cfg.MaxBytes {
-		return 0, &RejectedError{Kind: kindOf(call), Unsent: true,
-			Reason: fmt.Sprintf("the command has %d bytes, more than %d", n, c.cfg.MaxBytes)}
+	if err := c.fits(call); err != nil {
+		return 0, err
 	}
 	if c.open.Add(1) > MaxOpen {
 		c.open.Add(-1)
@@ -137,6 +136,15 @@ func (c *Client) admit(call bft.Call, hear func(bft.Message)) (bft.CallID, error
 		return 0, &RejectedError{Kind: kindOf(call), Reason: err.Error()}
 	}
 	return bft.CallID(ref), nil
+}
+
+// fits returns an error if a call is too large.
+func (c *Client) fits(call bft.Call) error {
+	if n := len(call.Command); n > c.cfg.MaxBytes {
+		return &RejectedError{Kind: kindOf(call), Unsent: true,
+			Reason: fmt.Sprintf("the command has %d bytes, more than %d", n, c.cfg.MaxBytes)}
+	}
+	return nil
 }
 
 // undo takes back a call that the node has not got, and reports whether anybody waited for it.

@@ -49,6 +49,9 @@ func (c *Client) perform(ctx context.Context, call bft.Call, guess func(any) ([]
 		return bft.Result{}, &RejectedError{Kind: kindOf(call), Unsent: true,
 			Reason: "what a call in a task assumes is for the engine to say"}
 	}
+	if err := c.fits(call); err != nil {
+		return bft.Result{}, err
+	}
 	site := 0
 	if call.Read {
 		site = 1

@@ -221,6 +221,23 @@ func TestWithdrawn(t *testing.T) {
 	})
 }
 
+// TestFirstRefusal: a first reply that says that nothing was done is no guess.
+func TestFirstRefusal(t *testing.T) {
+	took(t, 2*confirmed, func(t *testing.T) {
+		n := newCounting(t, client.Config{})
+		n.first = func(bft.Call, int) *bft.Result { return &bft.Result{Outcome: bft.Aborted} }
+		sum, err := foresay.Do(t.Context(), func(ctx context.Context) (int, error) {
+			if sum, err := n.add(ctx, 5); sum != 5 || err != nil {
+				t.Errorf("%d, %v", sum, err)
+			}
+			return n.add(ctx, 6)
+		})
+		if sum != 11 || err != nil {
+			t.Errorf("%d, %v", sum, err)
+		}
+	})
+}
+
 // TestNotCarriedOut: what the node or the client has no room for is refused while its caller stands
 // on guesses, and an error like others when it does not.
 func TestNotCarriedOut(t *testing.T) {
@@ -296,6 +313,28 @@ func TestUnknownOutcomes(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestUnknownAfterAGuess: what was sent on a guess at a call whose session is over may have been
+// carried out, though its caller goes on with an error. So the task says so, whatever its code does.
+func TestUnknownAfterAGuess(t *testing.T) {
+	took(t, 5*ms, func(t *testing.T) {
+		n := newCounting(t, client.Config{})
+		time.AfterFunc(5*ms, func() {
+			for _, c := range n.calls {
+				n.tell(bft.Done{ID: c.ID, Result: bft.Result{Outcome: bft.Gone}})
+			}
+		})
+		_, err := foresay.Do(t.Context(), func(ctx context.Context) (int, error) {
+			if _, err := n.add(ctx, 5, 5); err != nil {
+				return 0, nil
+			}
+			return n.add(ctx, 6)
+		})
+		if !errors.Is(err, foresay.ErrUnfinished) {
+			t.Errorf("the error is %v", err)
+		}
+	})
 }
 
 // TestGuesses: a task's code guesses results, as values of a typed client's or as bytes, and so does

@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/foresay/foresay"
 	"github.com/foresay/foresay/bft"
 	"github.com/foresay/foresay/bft/client"
 	"github.com/foresay/foresay/bft/counter"
@@ -23,6 +24,7 @@ import (
 	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/internal/seed"
 	"github.com/foresay/foresay/protocol"
+	smrclient "github.com/foresay/foresay/smr/client"
 	"github.com/foresay/foresay/wal"
 	"github.com/foresay/foresay/wan"
 	"github.com/foresay/foresay/wan/shape"
@@ -376,6 +378,63 @@ func TestStrangers(t *testing.T) {
 				!strings.Contains(err.Error(), "node 1 has the key") || time.Since(began) > 5*time.Second {
 				t.Errorf("after %v: %v", time.Since(began), err)
 			}
+			_, err = foresay.Do(ctx, func(ctx context.Context) ([]byte, error) {
+				return c.Execute(ctx, counter.Increment(counter.Reply{}))
+			})
+			if !errors.As(err, new(*client.UnknownError)) || !strings.Contains(err.Error(), "node 1 has the key") ||
+				time.Since(began) > 10*time.Second {
+				t.Errorf("in a task, after %v: %v", time.Since(began), err)
+			}
+		})
+	})
+}
+
+// bytesCoding is that of a service whose commands and results are bytes.
+func bytesCoding() smrclient.Coding[[]byte, []byte, []byte] {
+	same := func(b []byte) ([]byte, error) { return b, nil }
+	return smrclient.Coding[[]byte, []byte, []byte]{Command: same, Query: same, Result: same}
+}
+
+// TestSpeculation: code in a task goes on at first replies, so that dependent increments take the
+// time to the first reply of each, and the task ends when all are confirmed.
+func TestSpeculation(t *testing.T) {
+	inWorld(t, func(w *world) {
+		for id := protocol.ID(1); id <= 4; id++ {
+			w.start(w.config(id), "")
+		}
+		w.client(0, func(ctx context.Context, c *Client) {
+			w.add(ctx, c)
+			const n = 20
+			took := map[bool]time.Duration{}
+			for _, speculate := range []bool{false, true} {
+				f := func(ctx context.Context) (last counter.Reply, err error) {
+					for range n {
+						value, err := c.Execute(ctx, counter.Increment(last))
+						if err != nil {
+							return last, err
+						}
+						if last, err = counter.Decode(value); err != nil {
+							return last, err
+						}
+					}
+					return last, nil
+				}
+				began := time.Now()
+				var last counter.Reply
+				var err error
+				if speculate {
+					last, err = foresay.Do(ctx, f)
+				} else {
+					last, err = f(ctx)
+				}
+				took[speculate] = time.Since(began)
+				if want := uint64(1 + n); err != nil || !speculate && last.Value != want || speculate && last.Value != want+n {
+					t.Errorf("the counter is at %+v, %v", last, err)
+				}
+			}
+			if took[true] > took[false]*6/10 {
+				t.Errorf("%d dependent increments take %v, in a task %v", n, took[false], took[true])
+			}
 		})
 	})
 }
@@ -393,9 +452,15 @@ func TestNoQuorum(t *testing.T) {
 			if want := "2 of 4 members are reached, which is no quorum"; err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("got %v, want one with %q", err, want)
 			}
-			_, err = c.Execute(ctx, make([]byte, MaxCommandBytes+1))
-			if !errors.As(err, new(*client.RejectedError)) {
-				t.Errorf("a command that is too large: %v", err)
+			large := bft.Call{Command: make([]byte, MaxCommandBytes+1)}
+			_, executed := c.Execute(ctx, large.Command)
+			_, started := c.Start(ctx, large, client.Hearer{})
+			_, inTask := foresay.Do(ctx, func(ctx context.Context) ([]byte, error) { return c.Execute(ctx, large.Command) })
+			_, typed := client.Typed[[]byte, []byte, []byte]{Client: c.Client, Coding: bytesCoding()}.Execute(ctx, large.Command)
+			for _, err := range []error{executed, started, inTask, typed} {
+				if !errors.As(err, new(*client.RejectedError)) {
+					t.Errorf("a command that is too large: %v", err)
+				}
 			}
 		})
 	})
