@@ -34,10 +34,11 @@ func counting(c *client.Client) client.Typed[counter.Reply, struct{}, counter.Re
 func updates(ctx context.Context, c *client.Client, n uint64, window int) (time.Duration, error) {
 	typed := counting(c)
 	began := time.Now()
-	last, err := foresay.Loop(ctx, counter.Reply{}, func(ctx context.Context, shown counter.Reply) (counter.Reply, bool, error) {
+	step := func(ctx context.Context, shown counter.Reply) (counter.Reply, bool, error) {
 		r, err := typed.Execute(ctx, shown)
 		return r, r.Value >= n, err
-	}, foresay.WithLimits(control.Limits{Depth: window}))
+	}
+	last, err := foresay.Loop(ctx, counter.Reply{}, step, foresay.WithLimits(control.Limits{Depth: window}))
 	if err == nil && (last.Value != n || last.Refused) {
 		err = fmt.Errorf("the counter is at %+v", last)
 	}
@@ -74,9 +75,7 @@ func TestCounter(t *testing.T) {
 					}
 				}()
 				time.Sleep(time.Second)
-				real := time.Now()
 				took, err := updates(ctx, g.Clients[0], n, test.window)
-				_ = real
 				if err != nil || took > test.most {
 					t.Errorf("%d updates: %v after %v", n, err, took)
 				}

@@ -345,7 +345,8 @@ func (o *onlooker) judge(done map[string][]string) error {
 // wrong.
 func play(t *testing.T, seed uint64, sum *counts) error {
 	return randtest.PlaySession(t, seed, func(ctx context.Context, w randtest.Wish) (*randtest.Backend, error) {
-		b := &randtest.Backend{Wait: 20 * time.Second, Unknown: func(err error) bool { return errors.As(err, new(*client.UnknownError)) }}
+		b := &randtest.Backend{Wait: 20 * time.Second,
+			Unknown: func(err error) bool { return errors.As(err, new(*client.UnknownError)) }}
 		var groups []*group
 		all := pbft.Protocol().Strategies
 		for i := range w.Sessions {
@@ -409,7 +410,8 @@ func TestPrograms(t *testing.T) {
 	n := seed.Count(t, 150)
 	for s := first; s < first+uint64(n); s++ {
 		if err := play(t, s, &sum); err != nil {
-			t.Fatalf("%v\nreplay: FORESAY_SEED=%d FORESAY_SEEDS=1 go test -count=1 -run '^%s$' ./bft/bftdeploy", err, s, t.Name())
+			t.Fatalf("%v\nreplay: FORESAY_SEED=%d FORESAY_SEEDS=1 go test -count=1 -run '^%s$' ./bft/bftdeploy", err, s,
+				t.Name())
 		}
 	}
 	t.Logf("%+v", sum)

@@ -160,8 +160,9 @@ func TestDependentCalls(t *testing.T) {
 	}
 }
 
-// TestRefusal: a refusal is no result. What was sent on a wrong guess is refused and made again with
-// what its caller has then; what was refused although its caller was right is made again as it was.
+// TestRefusal: a refusal is no result. What was sent on a wrong guess is refused and made again
+// with what its caller has then; what was refused although its caller was right is made again as it
+// was.
 func TestRefusal(t *testing.T) {
 	t.Run("wrong guess", func(t *testing.T) {
 		took(t, 2*confirmed, func(t *testing.T) {
@@ -268,7 +269,10 @@ func TestNotCarriedOut(t *testing.T) {
 	})
 	n := newCounting(t, client.Config{MaxBytes: 8})
 	for name, f := range map[string]func(context.Context) error{
-		"Do":      func(ctx context.Context) error { _, err := n.Do(ctx, bft.Call{Command: make([]byte, 9)}, nil); return err },
+		"Do": func(ctx context.Context) error {
+			_, err := n.Do(ctx, bft.Call{Command: make([]byte, 9)}, nil)
+			return err
+		},
 		"Execute": func(ctx context.Context) error { _, err := n.Execute(ctx, make([]byte, 9)); return err },
 		"Read":    func(ctx context.Context) error { _, err := n.Read(ctx, make([]byte, 9)); return err },
 		"Start": func(ctx context.Context) error {
@@ -316,7 +320,8 @@ func TestUnknownOutcomes(t *testing.T) {
 }
 
 // TestUnknownAfterAGuess: what was sent on a guess at a call whose session is over may have been
-// carried out, though its caller goes on with an error. So the task says so, whatever its code does.
+// carried out, though its caller goes on with an error. So the task says so, whatever its code
+// does.
 func TestUnknownAfterAGuess(t *testing.T) {
 	took(t, 5*ms, func(t *testing.T) {
 		n := newCounting(t, client.Config{})
@@ -337,8 +342,8 @@ func TestUnknownAfterAGuess(t *testing.T) {
 	})
 }
 
-// TestGuesses: a task's code guesses results, as values of a typed client's or as bytes, and so does
-// a predictor; what cannot be a result is none.
+// TestGuesses: a task's code guesses results, as values of a typed client's or as bytes, and so
+// does a predictor; what cannot be a result is none.
 func TestGuesses(t *testing.T) {
 	typed := func(n *counting) client.Typed[int, int, int] {
 		return client.Typed[int, int, int]{Client: n.Client,

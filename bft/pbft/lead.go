@@ -7,7 +7,8 @@ import (
 )
 
 // propose orders requests in the order in which they came, executes each at once, tells the client
-// what comes of it if the view lasts, and proposes the batch when it is full or not too many are under way.
+// what comes of it if the view lasts, and proposes the batch when it is full or not too many are
+// under way.
 func (r *replica) propose(env *protocol.Env[bft.Message]) {
 	if !r.Active || !r.Primary() || r.Fetching() || !r.ready() {
 		return

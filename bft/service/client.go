@@ -96,8 +96,9 @@ func newClient(cfg *ClientConfig, o ClientOptions) (*Client, error) {
 			return nil, err
 		}
 	}
-	c.Client, err = client.New(client.Config{MaxBytes: MaxCommandBytes, Guard: c.guard, Mode: o.Mode, Predictors: o.Predictors,
-		Deliver: func(ctx context.Context, msg bft.Message) error { return c.node.Deliver(ctx, msg) }})
+	c.Client, err = client.New(client.Config{MaxBytes: MaxCommandBytes, Guard: c.guard, Mode: o.Mode,
+		Predictors: o.Predictors,
+		Deliver:    func(ctx context.Context, msg bft.Message) error { return c.node.Deliver(ctx, msg) }})
 	if err != nil {
 		return nil, err
 	}

@@ -91,8 +91,8 @@ func (a *Attempt) Refused(reason string) {
 	}
 }
 
-// Unknown is Finish with an error that says nothing of whether the call was carried out, or will be:
-// nobody learns.
+// Unknown is Finish with an error that says nothing of whether the call was carried out, or will
+// be: nobody learns.
 func (a *Attempt) Unknown(err error) {
 	a.unsure()
 	a.Finish(nil, err)

@@ -17,8 +17,8 @@ import (
 	"github.com/foresay/foresay/control"
 )
 
-// This file runs programs of predicated calls: each sequentially first, which tells what guesses are
-// right, and then as tasks, in a bubble. There the sessions may be those of any service.
+// This file runs programs of predicated calls: each sequentially first, which tells what guesses
+// are right, and then as tasks, in a bubble. There the sessions may be those of any service.
 
 // An Adder is a session with a service that adds to named numbers.
 type Adder interface {

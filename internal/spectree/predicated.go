@@ -340,8 +340,8 @@ func (c *Call) doomed() bool {
 func (t *Tree) Unsure(c *Call) { c.note().unsure = true }
 
 // decide sees whether it is known by now that a call takes effect. If it has an answer, it has, and
-// so have those that it was sent on, although their answers may be on their way. An answer that says
-// nothing does not say this either (plant sureOfNothing).
+// so have those that it was sent on, although their answers may be on their way. An answer that
+// says nothing does not say this either (plant sureOfNothing).
 func (t *Tree) decide(c *Call) {
 	if c.spec.Effect != Predicated || c.send != sentSpeculative || c.confirmed || c.dead {
 		return

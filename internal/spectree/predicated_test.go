@@ -330,8 +330,8 @@ func TestFollowedPredictionsOfTwoDomains(t *testing.T) {
 	}
 }
 
-// TestUnsureAnswerEnds: a run that came by another way waits for a call that may yet take effect, and
-// for no more than its answer, though that says nothing.
+// TestUnsureAnswerEnds: a run that came by another way waits for a call that may yet take effect,
+// and for no more than its answer, though that says nothing.
 func TestUnsureAnswerEnds(t *testing.T) {
 	s, d := play(t, replayable), new(Domain)
 	r := s.Call(s.lane(1), &CallSpec{Op: "r", Domain: d, Predictions: 1})

@@ -67,6 +67,7 @@ func rooms() []room {
 		{pattern: "store/storedeploy/...", layer: runner},
 		{pattern: "store/storetest/...", layer: runner},
 		{pattern: "bft/bfttest/...", layer: runner},
+		{pattern: "bft/bftdeploy/...", layer: runner},
 
 		// What serves a group, or a store, knows all protocols.
 		{pattern: "smr/service/...", layer: assembly},

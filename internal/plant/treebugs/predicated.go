@@ -80,8 +80,8 @@ func PredicatedBugs() []plant.Bug {
 		},
 		{ // a call that moves to another domain is still counted by the one it was of
 			Name: "countWhereItWas", Test: "TestFollowedPredictionsOfTwoDomains",
-			Old: "\tt.unanswered.forget(c)\n\tc.spec.Domain = d\n",
-			New: "\tif !MUTANT {\n\t\tt.unanswered.forget(c)\n\t}\n\tc.spec.Domain = d\n",
+			Old:  "\tt.unanswered.forget(c)\n\tc.spec.Domain = d\n",
+			New:  "\tif !MUTANT {\n\t\tt.unanswered.forget(c)\n\t}\n\tc.spec.Domain = d\n",
 			Also: []plant.Edit{{Old: "\tif counted {\n", New: "\tif counted && !MUTANT {\n"}},
 		},
 		{ // a withdrawn guess discards a run that has sent one
