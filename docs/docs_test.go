@@ -93,7 +93,7 @@ func blocks(page string) []block {
 // they are about.
 func TestSnippets(t *testing.T) {
 	var sources []string
-	for _, dir := range []string{"examples", "docs", "smr/service/example_test.go"} {
+	for _, dir := range []string{"examples", "docs", "smr/service/example_test.go", "bft/client/example_test.go"} {
 		err := filepath.WalkDir(filepath.Join(root, dir), func(name string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || path.Ext(name) != ".go" {
 				return err
