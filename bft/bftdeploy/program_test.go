@@ -20,6 +20,7 @@ import (
 	"github.com/foresay/foresay/bft/client"
 	"github.com/foresay/foresay/bft/pbft"
 	"github.com/foresay/foresay/bft/sessions"
+	"github.com/foresay/foresay/bft/zyzzyva"
 	"github.com/foresay/foresay/history"
 	"github.com/foresay/foresay/internal/randtest"
 	"github.com/foresay/foresay/internal/seed"
@@ -118,7 +119,9 @@ func (c *counts) add(o counts) {
 
 const tripTime = 20 * time.Millisecond
 
-func newGroup(ctx context.Context, seed uint64, clients int, traitors map[protocol.ID]string) (*group, error) {
+func newGroup(
+	ctx context.Context, p bft.Protocol, seed uint64, clients int, traitors map[protocol.ID]string,
+) (*group, error) {
 	g := &group{traitors: traitors, calls: map[protocol.ID]map[bft.CallID]addition{}, told: map[string]map[int]string{},
 		guess: map[bft.CallID]bft.Result{}}
 	sites := []wan.Site{"a", "b", "c", "d"}
@@ -127,11 +130,11 @@ func newGroup(ctx context.Context, seed uint64, clients int, traitors map[protoc
 	for range clients {
 		at = append(at, sites[rng.IntN(len(sites))])
 	}
-	cfg := bftdeploy.Config{Protocol: pbft.Protocol(), Service: sums{}, Replicas: sites, Clients: at, Hear: g.hear,
+	cfg := bftdeploy.Config{Protocol: p, Service: sums{}, Replicas: sites, Clients: at, Hear: g.hear,
 		Sim: sim.Config[bft.Message]{Seed: seed, WAN: wan.Uniform(tripTime, sites...), CodecChance: 0.1, CheckEvery: 16},
 		Wrap: func(n protocol.Node[bft.Message], cfg bft.ReplicaConfig) protocol.Node[bft.Message] {
 			if s, ok := traitors[cfg.ID]; ok {
-				return pbft.Protocol().Traitor(s)(n, cfg)
+				return p.Traitor(s)(n, cfg)
 			}
 			return n
 		},
@@ -348,7 +351,10 @@ func play(t *testing.T, seed uint64, sum *counts) error {
 		b := &randtest.Backend{Wait: 20 * time.Second,
 			Unknown: func(err error) bool { return errors.As(err, new(*client.UnknownError)) }}
 		var groups []*group
-		all := pbft.Protocol().Strategies
+		p, lie := pbft.Protocol(), "lie-early"
+		if seed%5 == 4 { // without first replies
+			p, lie = zyzzyva.Protocol(), "lie-speculated"
+		}
 		for i := range w.Sessions {
 			if i > 0 && w.Shared {
 				b.Sessions = append(b.Sessions, newAdder(groups[0].Clients[1]))
@@ -357,11 +363,11 @@ func play(t *testing.T, seed uint64, sum *counts) error {
 			traitors := map[protocol.ID]string{}
 			switch {
 			case w.Lies && seed%4 < 2:
-				traitors[1] = "lie-early"
+				traitors[1] = lie
 			case w.Lies:
-				traitors[1+protocol.ID(seed%2)] = all[int(seed/4)%len(all)]
+				traitors[1+protocol.ID(seed%2)] = p.Strategies[int(seed/4)%len(p.Strategies)]
 			}
-			g, err := newGroup(ctx, seed, 3, traitors)
+			g, err := newGroup(ctx, p, seed, 3, traitors)
 			if err != nil {
 				return nil, err
 			}
@@ -407,7 +413,7 @@ func play(t *testing.T, seed uint64, sum *counts) error {
 func TestPrograms(t *testing.T) {
 	var sum counts
 	first := seed.First(t, 1)
-	n := seed.Count(t, 150)
+	n := seed.Count(t, 120)
 	for s := first; s < first+uint64(n); s++ {
 		if err := play(t, s, &sum); err != nil {
 			t.Fatalf("%v\nreplay: FORESAY_SEED=%d FORESAY_SEEDS=1 go test -count=1 -run '^%s$' ./bft/bftdeploy", err, s,
@@ -415,7 +421,7 @@ func TestPrograms(t *testing.T) {
 		}
 	}
 	t.Logf("%+v", sum)
-	if n >= 100 && (sum.wrong < 20 || sum.refused < 50 || sum.optimised < 50) {
+	if n >= 100 && (sum.wrong < 20 || sum.refused < 20 || sum.optimised < 50) {
 		t.Errorf("in %d programs there was too little: %+v", n, sum)
 	}
 }
