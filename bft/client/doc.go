@@ -8,7 +8,7 @@
 //
 // In a task of package foresay, such as the function of [foresay.Do], they return the first reply,
 // or what code or a predictor guesses, at once. What the code calls next leaves at once too, and is
-// executed only if all that the code assumed is confirmed; otherwise the code runs again from there.
-// foresay.Barrier and the end of the task wait until everything is confirmed. There is nothing else
-// to do, and nothing that is not confirmed leaves the task.
+// executed only if all that the code assumed is confirmed; otherwise the code runs again from
+// there. foresay.Barrier and the end of the task wait until everything is confirmed. There is
+// nothing else to do, and nothing that is not confirmed leaves the task.
 package client

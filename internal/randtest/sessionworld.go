@@ -54,7 +54,6 @@ type Wish struct {
 // sessionWorld is the world of one execution of a program.
 type sessionWorld struct {
 	p        *sessionProgram
-	backend  *Backend
 	sessions []Adder
 	look     *control.CallSite
 	post     *control.CallSite
