@@ -29,6 +29,7 @@ type Client[O any] struct {
 	calls    map[bft.CallID]*Operation[O]
 	ended    []bft.CallID // in calls, in order
 	reads    map[bft.CallID]*read
+	near     []int // members, in the order in which they answered a read
 }
 
 // Operation is a call that is ordered.
@@ -55,6 +56,7 @@ type read struct {
 	at     int
 	said   []bft.Digest // by member
 	spoke  []bool
+	order  []int // members, as they spoke
 	values map[bft.Digest][]byte
 }
 
@@ -115,6 +117,7 @@ func (c *Client[O]) Expire(env *protocol.Env[bft.Message], t protocol.Timer) {
 		}
 		for _, id := range c.lateReads() {
 			c.order(env, c.reads[id].call)
+			c.near = nil
 			delete(c.reads, id)
 		}
 		c.flush(env)
@@ -145,7 +148,7 @@ func (c *Client[O]) OnCall(env *protocol.Env[bft.Message], call bft.Call) {
 	c.reads[call.ID] = &read{call: call, at: c.Tick, said: make([]bft.Digest, n), spoke: make([]bool, n),
 		values: map[bft.Digest][]byte{}}
 	for i, m := range c.Dir.Members {
-		env.SendAhead(m.ID, ReadAsk{uint64(call.ID), call.Command, i == int(call.ID)%n})
+		env.SendAhead(m.ID, ReadAsk{uint64(call.ID), call.Command, i == c.teller(call.ID)})
 	}
 }
 
@@ -162,6 +165,15 @@ func (c *Client[O]) orderNamed(env *protocol.Env[bft.Message], call bft.Call) {
 	for _, a := range call.Assumes {
 		again(a.Call)
 	}
+}
+
+// teller returns the member that is to answer a read in full: in turn one of the quorum that was
+// first to answer another one, as the client would wait longer for one that is far away.
+func (c *Client[O]) teller(id bft.CallID) int {
+	if q := c.Dir.Quorum(); len(c.near) >= q {
+		return c.near[int(id%bft.CallID(q))]
+	}
+	return int(id % bft.CallID(len(c.Dir.Members)))
 }
 
 func (c *Client[O]) order(env *protocol.Env[bft.Message], call bft.Call) {
@@ -293,7 +305,7 @@ func (c *Client[O]) OnReadReply(env *protocol.Env[bft.Message], member int, m Re
 	if r == nil || r.spoke[member] {
 		return
 	}
-	r.said[member], r.spoke[member] = m.Digest, true
+	r.said[member], r.spoke[member], r.order = m.Digest, true, append(r.order, member)
 	if d := (bft.Result{Outcome: bft.Executed, Value: m.Value}).Digest(); m.Full && d == m.Digest {
 		r.values[d] = m.Value
 	}
@@ -307,6 +319,7 @@ func (c *Client[O]) OnReadReply(env *protocol.Env[bft.Message], member int, m Re
 		}
 		if v, ok := r.values[d]; ok && same >= c.Dir.Quorum() {
 			delete(c.reads, r.call.ID)
+			c.near = r.order
 			o := &Operation[O]{Call: r.call}
 			c.calls[r.call.ID] = o // later calls may name it: the client judges that itself
 			c.End(env, o, bft.Result{Outcome: bft.Executed, Value: v})
@@ -317,6 +330,7 @@ func (c *Client[O]) OnReadReply(env *protocol.Env[bft.Message], member int, m Re
 		}
 	}
 	if spoke == len(r.said) {
+		c.near = nil
 		delete(c.reads, r.call.ID)
 		c.order(env, r.call)
 	}
