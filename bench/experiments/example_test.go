@@ -30,6 +30,7 @@ func ExampleAll() {
 	// smr-large [real]
 	// smr-idle [real]
 	// smr-failover [virtual]
+	// bft-counter [virtual]
 	// rc-ycsb-ops [virtual real]
 	// rc-ycsb-reads [virtual real]
 	// rc-retwis [virtual real]

@@ -1,0 +1,15 @@
+package byzantine_test
+
+import (
+	"fmt"
+
+	"github.com/foresay/foresay/bench/byzantine"
+)
+
+func ExampleExperiments() {
+	for _, e := range byzantine.Experiments() {
+		fmt.Println(e.Name, e.Modes)
+	}
+	// Output:
+	// bft-counter [virtual]
+}
