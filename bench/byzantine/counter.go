@@ -110,7 +110,7 @@ func counterRows(ctx context.Context, o bench.Options, p place, durable bool, n 
 		if s.Name == plain {
 			base, modelBase = took, expected
 		}
-		named := slices.Concat(s.cells(string(p.Topology), p.delay, "none", durable), table.Row{table.Is("updates", n),
+		named := slices.Concat(s.cells(p.Topology, p.delay, "none", durable), table.Row{table.Is("updates", n),
 			table.Is("label", s.String())})
 		if p.delay == 15*time.Millisecond && !durable {
 			named = append(named, table.Is("figure", string(p.Topology)))

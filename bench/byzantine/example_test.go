@@ -12,4 +12,6 @@ func ExampleExperiments() {
 	}
 	// Output:
 	// bft-counter [virtual]
+	// bft-failover [virtual]
+	// bft-attack [virtual]
 }

@@ -2,6 +2,7 @@ package byzantine
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/foresay/foresay/bench"
@@ -109,15 +110,20 @@ func (p place) client() wan.Site {
 	return "e"
 }
 
-// cells are those by which rows of all experiments name what was measured.
-func (s System) cells(topology string, delay time.Duration, reads string, durable bool) table.Row {
+// cells are those by which rows of all experiments name what was measured, named the same where
+// delays are those of a network.
+func (s System) cells(topology Topology, delay time.Duration, reads string, durable bool) table.Row {
+	row := s.named(string(topology), reads, durable)
+	return slices.Insert(row, 2, table.Measure("delay_ms", table.Ms(delay)))
+}
+
+func (s System) named(topology, reads string, durable bool) table.Row {
 	disk := "no"
 	if durable {
 		disk = "yes"
 	}
-	return table.Row{table.Is("system", s.Name), table.Is("topology", topology),
-		table.Measure("delay_ms", table.Ms(delay)), table.Is("window", s.Window), table.Is("batch", maxBatch),
-		table.Is("reads", reads), table.Is("durable", disk)}
+	return table.Row{table.Is("system", s.Name), table.Is("topology", topology), table.Is("window", s.Window),
+		table.Is("batch", maxBatch), table.Is("reads", reads), table.Is("durable", disk)}
 }
 
 // modelled returns what the model says of one call of a system: when its client goes on, and when

@@ -31,6 +31,8 @@ func ExampleAll() {
 	// smr-idle [real]
 	// smr-failover [virtual]
 	// bft-counter [virtual]
+	// bft-failover [virtual]
+	// bft-attack [virtual]
 	// rc-ycsb-ops [virtual real]
 	// rc-ycsb-reads [virtual real]
 	// rc-retwis [virtual real]

@@ -28,8 +28,9 @@ type Config struct {
 	// Replica and Client change configurations. nil: nothing.
 	Replica func(*bft.ReplicaConfig)
 	Client  func(*bft.ClientConfig)
-	// Traitors are the replicas that do as they like. They begin with it at once.
+	// Traitors are the replicas that do as they like from the time Turn on. Until then they are honest.
 	Traitors map[protocol.ID]bft.Traitor
+	Turn     time.Duration
 	// Sim is the simulation's. Its WAN is Place's, and its App gets what answers no call.
 	Sim sim.Config[bft.Message]
 }
@@ -109,7 +110,9 @@ func (g *Group) addReplica(id protocol.ID, site wan.Site) error {
 		}
 		node, err := g.config.Protocol.NewReplica(c)
 		if traitor := g.config.Traitors[id]; traitor != nil && err == nil {
-			node = traitor(node, c)
+			node = &turncoat{honest: node, traitor: traitor(node, c), trip: c.RoundTrip, turned: func() bool {
+				return g.Now() >= g.config.Turn
+			}}
 		}
 		return node, err
 	})
