@@ -12,6 +12,7 @@ func ExampleExperiments() {
 	}
 	// Output:
 	// bft-counter [virtual]
+	// bft-latency [virtual]
 	// bft-failover [virtual]
 	// bft-attack [virtual]
 }

@@ -31,6 +31,7 @@ func ExampleAll() {
 	// smr-idle [real]
 	// smr-failover [virtual]
 	// bft-counter [virtual]
+	// bft-latency [virtual]
 	// bft-failover [virtual]
 	// bft-attack [virtual]
 	// rc-ycsb-ops [virtual real]
