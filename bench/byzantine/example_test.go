@@ -15,4 +15,5 @@ func ExampleExperiments() {
 	// bft-latency [virtual]
 	// bft-failover [virtual]
 	// bft-attack [virtual]
+	// bft-faulty [virtual]
 }

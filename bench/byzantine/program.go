@@ -17,6 +17,7 @@ import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/sim"
 	smrclient "github.com/foresay/foresay/smr/client"
+	"github.com/foresay/foresay/wan"
 )
 
 // A run is a program with one client of a simulated group.
@@ -26,10 +27,9 @@ type run struct {
 	service bft.Service
 	durable bool
 	seed    uint64
-	// wrap, if not nil, is put around each replica, and heard changes what the client node says to
-	// the client.
-	wrap  func(protocol.Node[bft.Message], bft.ReplicaConfig) protocol.Node[bft.Message]
-	heard func(bft.Message) bft.Message
+	// protocol is the system's, unless it says otherwise; wrap, if not nil, is put around each replica.
+	protocol bft.Protocol
+	wrap     func(protocol.Node[bft.Message], bft.ReplicaConfig) protocol.Node[bft.Message]
 }
 
 // settling is how long a group is left alone before anybody calls.
@@ -61,12 +61,14 @@ func (r run) play(o bench.Options, program func(context.Context, *client.Client)
 func (r run) group() (*bftdeploy.Group, error) {
 	c := bftdeploy.Config{
 		Protocol: r.system.protocol(), Service: r.service, Replicas: r.place.replicas(r.system),
-		Clients: r.place.sites()[:0:0], Replica: r.system.replica, Wrap: r.wrap,
+		Clients: []wan.Site{r.place.client()}, Replica: r.system.replica, Wrap: r.wrap,
 		RoundTrip: max(2*r.place.delay, shortestTrip),
 		Sim: sim.Config[bft.Message]{Seed: r.seed, WAN: r.place.matrix(), CodecChance: codecChance, CheckEvery: 1000,
 			TraceKeep: -1},
 	}
-	c.Clients = append(c.Clients, r.place.client())
+	if r.protocol.Name != "" {
+		c.Protocol = r.protocol
+	}
 	if r.durable {
 		c.Sim.Disk.Latency = bench.SyncTime
 	}

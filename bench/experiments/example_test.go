@@ -34,6 +34,7 @@ func ExampleAll() {
 	// bft-latency [virtual]
 	// bft-failover [virtual]
 	// bft-attack [virtual]
+	// bft-faulty [virtual]
 	// rc-ycsb-ops [virtual real]
 	// rc-ycsb-reads [virtual real]
 	// rc-retwis [virtual real]
