@@ -7,6 +7,7 @@ import "testing"
 // PBFT.
 func TestFaulty(t *testing.T) {
 	took := map[string]float64{}
+	// Each is a confirmation, and the updates that were under way again.
 	for _, r := range quick(t, faultyExperiment()) {
 		name := r.Text("service") + " " + r.Text("label") + " " + r.Text("wrong")
 		took[name] = number(t, r, "total_s")
@@ -17,11 +18,11 @@ func TestFaulty(t *testing.T) {
 				t.Errorf("%s: %v failed", name, wrong)
 			}
 		case atClient:
-			if each := number(t, r, "each_confirmations"); wrong == 0 || each > 1 {
+			if each := number(t, r, "each_confirmations"); wrong == 0 || each > 1.05 {
 				t.Errorf("%s: each of %v costs %v confirmations", name, wrong, each)
 			}
-		default:
-			if wrong < 3 || first > 400 || r.Text("wrong") == allOfIt && first > 200 {
+		case allOfIt:
+			if wrong < 3 || first > 200 {
 				t.Errorf("%s: %v of %v first replies failed", name, wrong, first)
 			}
 		}
