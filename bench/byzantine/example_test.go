@@ -16,4 +16,5 @@ func ExampleExperiments() {
 	// bft-failover [virtual]
 	// bft-attack [virtual]
 	// bft-faulty [virtual]
+	// bft-throughput [real]
 }

@@ -6,5 +6,6 @@ import "github.com/foresay/foresay/bench"
 func Experiments() []bench.Experiment {
 	return []bench.Experiment{
 		counterExperiment(), latencyExperiment(), failoverExperiment(), attackExperiment(), faultyExperiment(),
+		throughputExperiment(),
 	}
 }

@@ -96,7 +96,7 @@ func (r *relay) pass(env *protocol.Env[bft.Message]) {
 		switch m := e.Msg.(type) {
 		case bft.First:
 			r.told.first++
-			if r.random != nil && r.random.IntN(inAHundred) == 0 {
+			if r.random != nil && len(m.Result.Value) > 0 && r.random.IntN(inAHundred) == 0 {
 				m.Result.Value = slices.Clone(m.Result.Value)
 				m.Result.Value[len(m.Result.Value)/2] ^= 1 // which is a result all the same
 				env.Out[i].Msg = m

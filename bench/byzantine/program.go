@@ -43,7 +43,11 @@ func (r run) play(o bench.Options, program func(context.Context, *client.Client)
 		var g *bftdeploy.Group
 		if g, err = r.group(); err == nil {
 			var failed error
-			running.Go(func() { failed = g.Run(ctx) })
+			running.Go(func() {
+				if failed = g.Run(ctx); failed != nil {
+					cancel()
+				}
+			})
 			time.Sleep(settling)
 			began := time.Now()
 			err = program(ctx, g.Clients[0])

@@ -35,6 +35,7 @@ func ExampleAll() {
 	// bft-failover [virtual]
 	// bft-attack [virtual]
 	// bft-faulty [virtual]
+	// bft-throughput [real]
 	// rc-ycsb-ops [virtual real]
 	// rc-ycsb-reads [virtual real]
 	// rc-retwis [virtual real]
