@@ -121,7 +121,7 @@ func failoverPoints(o bench.Options) []bench.Point {
 			}
 		}
 	}
-	return strikes(o, all)
+	return strikes(o, bench.Pick(o, 1, 4), all)
 }
 
 // quickStrategies are those of the primary that a quick run has.
@@ -144,28 +144,29 @@ func attackPoints(o bench.Options) []bench.Point {
 				struck{p, "na4", 7, strategy, []protocol.ID{1, 2}})
 		}
 	}
-	return strikes(o, all)
+	return strikes(o, 1, all)
 }
 
-func strikes(o bench.Options, all []struck) []bench.Point {
+// strikes has each case befall a group of its own so often.
+func strikes(o bench.Options, each int, all []struck) []bench.Point {
 	var points []bench.Point
 	for _, s := range all {
 		points = append(points, bench.Point{
 			Doing: fmt.Sprintf("%s of %d on %s, %s %s", s.system(), s.replicas, s.network, s.role(), s.strategy),
-			Run:   func(ctx context.Context) ([]table.Row, error) { return s.rows(ctx, o) },
+			Run:   func(ctx context.Context) ([]table.Row, error) { return s.rows(ctx, o, each) },
 		})
 	}
 	return points
 }
 
 // rows returns the row of a case, of several strikes.
-func (s struck) rows(ctx context.Context, o bench.Options) ([]table.Row, error) {
+func (s struck) rows(ctx context.Context, o bench.Options, strikes int) ([]table.Row, error) {
 	d, err := s.place()
 	if err != nil {
 		return nil, err
 	}
 	var told []Aftermath
-	for i := range bench.Pick(o, 1, 4) {
+	for i := range strikes {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
