@@ -134,7 +134,6 @@ type group struct {
 	wg        sync.WaitGroup
 	keys      map[protocol.ID]*bft.Signer
 	directory bft.Directory
-	scheme    *bft.Scheme
 	addresses map[protocol.ID]string
 	stores    []*wal.Store
 	clients   []*client.Client
@@ -181,7 +180,6 @@ func (g *group) key(id protocol.ID) (bft.Key, error) {
 }
 
 func (g *group) start() error {
-	g.scheme = bft.NewScheme("bench", bft.Ed25519{})
 	g.directory.Clients, g.addresses = map[protocol.ID]bft.Key{}, map[protocol.ID]string{}
 	var listeners []net.Listener
 	for id := protocol.ID(1); id <= 4; id++ {
@@ -219,7 +217,8 @@ func (g *group) start() error {
 }
 
 func (g *group) startReplica(id protocol.ID, l net.Listener) error {
-	c := bft.ReplicaConfig{ID: id, Directory: &g.directory, Scheme: g.scheme, Signer: g.keys[id],
+	scheme := bft.NewScheme("bench", bft.Ed25519{}) // each has its own, as it remembers
+	c := bft.ReplicaConfig{ID: id, Directory: &g.directory, Scheme: scheme, Signer: g.keys[id],
 		Service: counter.Service{}, RoundTrip: loadTrip, NoFirst: g.load.Variant == Plain}
 	if g.load.Name == zyz {
 		c.MaxUnderway = 4096 // its primary proposes so many batches in half of a round trip, which is very long here
@@ -244,7 +243,7 @@ func (g *group) startReplica(id protocol.ID, l net.Listener) error {
 	if err != nil {
 		return err
 	}
-	_, err = host.Add(h, host.Spec[bft.Message]{ID: id, Node: node, Codec: g.load.protocol().Codec(g.scheme), Disk: disk})
+	_, err = host.Add(h, host.Spec[bft.Message]{ID: id, Node: node, Codec: g.load.protocol().Codec(scheme), Disk: disk})
 	if err != nil {
 		return err
 	}
@@ -267,8 +266,9 @@ func (g *group) run(h *host.Host) error {
 }
 
 func (g *group) startClient(id protocol.ID) error {
-	node, err := g.load.protocol().NewClient(bft.ClientConfig{ID: id, Directory: &g.directory, Scheme: g.scheme,
-		Signer: g.keys[id], RoundTrip: loadTrip, Ordered: false})
+	scheme := bft.NewScheme("bench", bft.Ed25519{})
+	node, err := g.load.protocol().NewClient(bft.ClientConfig{ID: id, Directory: &g.directory, Scheme: scheme,
+		Signer: g.keys[id], RoundTrip: loadTrip})
 	if err != nil {
 		return err
 	}
@@ -277,7 +277,7 @@ func (g *group) startClient(id protocol.ID) error {
 		return err
 	}
 	var c *client.Client
-	n, err := host.Add(h, host.Spec[bft.Message]{ID: id, Node: node, Codec: g.load.protocol().Codec(g.scheme),
+	n, err := host.Add(h, host.Spec[bft.Message]{ID: id, Node: node, Codec: g.load.protocol().Codec(scheme),
 		App: func(msg bft.Message) {
 			if done, ok := msg.(bft.Done); ok {
 				if done.Result.Outcome == bft.Executed {

@@ -72,7 +72,7 @@ func (c *contender) doing() string {
 
 // clientCounts are how many clients there are, five machines with up to 17 [PBFT-CS §6.2].
 func clientCounts(o bench.Options) []int {
-	return bench.Pick(o, []int{1, 8}, []int{1, 2, 4, 12, 20, 40, 85})
+	return bench.Pick(o, []int{1, 8}, []int{1, 4, 12, 40, 85})
 }
 
 // contests are groups of contenders, of which those of one take turns.
@@ -115,7 +115,7 @@ func contests(o bench.Options) (all [][]*contender) {
 // throughputTurns has contenders take turns in shuffled rounds. Ratios are medians over the rounds.
 func throughputTurns(ctx context.Context, w bench.Run) (rows []table.Row, err error) {
 	all := contests(w.Options)
-	rounds := bench.Pick(w.Options, 2, 5)
+	rounds := bench.Pick(w.Options, 2, 3)
 	for k, contest := range all {
 		for r := range rounds {
 			for _, i := range bench.Random(w.Seed, uint64(k), uint64(r)).Perm(len(contest)) {
