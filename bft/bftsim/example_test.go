@@ -34,6 +34,6 @@ func Example() {
 	fmt.Println(group.Pass(time.Second))
 	// Output:
 	// first 22ms
-	// executed 65ms
+	// executed 71ms
 	// <nil>
 }
