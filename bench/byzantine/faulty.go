@@ -22,7 +22,7 @@ import (
 func faultyExperiment() bench.Experiment {
 	draw := func(service string) figure.Spec {
 		return figure.Spec{
-			Suffix: service, Title: "Wrong first replies, 2,000 updates of the " + service + ", the client at the primary's site",
+			Suffix: service, Title: "Wrong first replies, 2,000 updates of the " + service + " near the primary",
 			Y: "ratio_to_right", YLabel: "times what it takes with right ones", Across: []string{"delay_ms"},
 			Series: []string{"wrong"}, Where: table.Is("service", service), Ratio: true, Marks: paperFaults(service),
 		}

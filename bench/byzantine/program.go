@@ -27,7 +27,8 @@ type run struct {
 	service bft.Service
 	durable bool
 	seed    uint64
-	// protocol is the system's, unless it says otherwise; wrap, if not nil, is put around each replica.
+	// protocol is in place of the system's, unless it is zero; wrap, if not nil, is put around each
+	// replica.
 	protocol bft.Protocol
 	wrap     func(protocol.Node[bft.Message], bft.ReplicaConfig) protocol.Node[bft.Message]
 }
@@ -36,7 +37,9 @@ type run struct {
 const settling = time.Second
 
 // play has a program make calls of the run's client in a bubble, and returns how long it took.
-func (r run) play(o bench.Options, program func(context.Context, *client.Client) error) (took time.Duration, err error) {
+func (r run) play(
+	o bench.Options, program func(context.Context, *client.Client) error,
+) (took time.Duration, err error) {
 	o.Bubble(func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		var running sync.WaitGroup

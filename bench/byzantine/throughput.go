@@ -39,8 +39,8 @@ func throughputExperiment() bench.Experiment {
 				Where: table.Is("figure", "parts"), Marks: paperParts(),
 			},
 			{
-				Suffix: "peak", Title: "Updates that do not depend on each other, 16 clients with 64 under way each", Y: "ops_per_s",
-				YLabel: "updates per second", Across: []string{"label", "durable"}, Series: []string{"source"},
+				Suffix: "peak", Title: "Updates that do not depend on each other, 16 clients with 64 under way each",
+				Y: "ops_per_s", YLabel: "updates per second", Across: []string{"label", "durable"}, Series: []string{"source"},
 				Where: table.Is("figure", "peak"),
 			},
 		},

@@ -28,7 +28,8 @@ type Config struct {
 	// Replica and Client change configurations. nil: nothing.
 	Replica func(*bft.ReplicaConfig)
 	Client  func(*bft.ClientConfig)
-	// Traitors are the replicas that do as they like from the time Turn on. Until then they are honest.
+	// Traitors are the replicas that do as they like from the time Turn on. Until then they are
+	// honest.
 	Traitors map[protocol.ID]bft.Traitor
 	Turn     time.Duration
 	// Sim is the simulation's. Its WAN is Place's, and its App gets what answers no call.
