@@ -56,7 +56,7 @@ const (
 	beforeStrike = 4 * time.Second // after settling
 	duringStrike = 5 * time.Second
 	afterStrike  = 15 * time.Second // in all
-	lastSeconds  = 5 * time.Second
+	theEnd       = 5 * time.Second
 	thinking     = 20 * time.Millisecond // at most, between two calls
 )
 
@@ -167,7 +167,7 @@ func (w *watch) aftermath(s Strike) (Aftermath, error) {
 			switch at := call.ended(); {
 			case at < w.struck:
 				before = append(before, call.took)
-			case at >= end-lastSeconds:
+			case at >= end-theEnd:
 				after = append(after, call.took)
 			case at < w.struck+duringStrike:
 				during++
@@ -181,7 +181,7 @@ func (w *watch) aftermath(s Strike) (Aftermath, error) {
 		return *a, fmt.Errorf("%s: nobody was served before the strike", s)
 	}
 	for _, c := range w.callers {
-		if end-c.began > lastSeconds {
+		if end-c.began > theEnd {
 			return *a, fmt.Errorf("%s: client %d is not served any more", s, c.id)
 		}
 		for _, call := range c.calls {
@@ -192,7 +192,7 @@ func (w *watch) aftermath(s Strike) (Aftermath, error) {
 	}
 	a.Gap, a.GapP50 = gaps[len(gaps)-1], table.Quantile(gaps, 0.5)
 	a.Before = float64(len(before)) / (w.struck - settling).Seconds()
-	a.During, a.After = float64(during)/duringStrike.Seconds(), float64(len(after))/lastSeconds.Seconds()
+	a.During, a.After = float64(during)/duringStrike.Seconds(), float64(len(after))/theEnd.Seconds()
 	a.P50Before, a.P50After = table.Quantile(before, 0.5), table.Quantile(after, 0.5)
 	for i := range w.Directory.Members {
 		if id := protocol.ID(i + 1); !slices.Contains(s.Members, id) {
