@@ -28,6 +28,9 @@ type ReplicaConfig struct {
 	// MaxUnderway is how many batches a primary has proposed that are not prepared before further
 	// requests wait until they fill one; 0 is 4.
 	MaxUnderway int
+	// NoFirst says that a primary tells clients nothing before the group has executed it, which spares
+	// it a signature: plain PBFT.
+	NoFirst bool
 	// ClockSlack is by how much a primary's time may differ from a backup's clock; 0 is 10 s.
 	ClockSlack time.Duration
 	Limits     Limits

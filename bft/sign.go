@@ -106,8 +106,11 @@ type Scheme struct {
 	verifier Verifier
 }
 
-// NewScheme returns the scheme of the group of that name.
-func NewScheme(group string, v Verifier) *Scheme { return &Scheme{group: group, verifier: v} }
+// NewScheme returns the scheme of the group of that name. It remembers for a while which signatures
+// are right.
+func NewScheme(group string, v Verifier) *Scheme {
+	return &Scheme{group: group, verifier: newProven(v)}
+}
 
 // A Statement is a kind of what is signed, with the fields of its bodies.
 type Statement[B any] struct {

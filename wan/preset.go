@@ -44,6 +44,8 @@ func Presets() []Deployment {
 			[]Site{"WA", "VA", "QC", "CA", "TX"}},
 		{"globe3", "six sites on four continents, replicas at three [Thesis Table 4.1, §4.5.2]", Globe(),
 			[]Site{"WA", "PR", "NSW"}},
+		{"na4", "nine sites in North America, Byzantine replicas at four", NorthAmerica(), []Site{"TX", "WA", "VA", "QC"}},
+		{"globe4", "six sites on four continents, Byzantine replicas at four", Globe(), []Site{"SG", "WA", "PR", "NSW"}},
 		{"specrpc", "Oregon, Ireland and Seoul, a replica at each [SpecRPC Table 1]", SpecRPC(),
 			[]Site{"oregon", "ireland", "seoul"}},
 		{"carousel", "five regions of a public cloud [Thesis Table 3.1]", Carousel(),

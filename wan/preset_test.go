@@ -32,8 +32,8 @@ func TestPresets(t *testing.T) {
 			}
 		}
 	}
-	want := `wan: unknown network "na4" (want na3, na5, globe3, specrpc, carousel, ec2; did you mean na3?)`
-	if _, err := wan.Preset("na4"); err == nil || err.Error() != want {
+	want := `wan: unknown network "na6" (want na3, na5, globe3, na4, globe4, specrpc, carousel, ec2; did you mean na3?)`
+	if _, err := wan.Preset("na6"); err == nil || err.Error() != want {
 		t.Errorf("error %v", err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/foresay/foresay/bench"
+	"github.com/foresay/foresay/bench/byzantine"
 	"github.com/foresay/foresay/bench/calls"
 	"github.com/foresay/foresay/bench/geostore"
 	"github.com/foresay/foresay/bench/geostore/simulated"
@@ -13,8 +14,8 @@ import (
 
 // All returns all experiments, in the order in which they are best read.
 func All() []bench.Experiment {
-	return slices.Concat(calls.Experiments(), domino.Experiments(), replicated.Experiments(), geostore.Experiments(),
-		simulated.Experiments())
+	return slices.Concat(calls.Experiments(), domino.Experiments(), replicated.Experiments(), byzantine.Experiments(),
+		geostore.Experiments(), simulated.Experiments())
 }
 
 // Lookup returns the experiment of that name.

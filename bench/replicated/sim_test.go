@@ -34,7 +34,7 @@ func TestLatencyIsTheModels(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				for i, model := range plan.Of(models, plan.System(p.Name), smr.AckDurable) {
+				for i, model := range plan.Of(models, plan.System(p.Name), plan.Durable) {
 					s := sites[i]
 					took := slices.Sorted(slices.Values(s.Took()))
 					if len(took) < 20 {

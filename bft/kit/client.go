@@ -32,6 +32,7 @@ type Client[O any] struct {
 	reads    map[bft.CallID]*read
 	asked    map[protocol.ID]int // the tick in which a member was asked how the epoch has ended
 	awaited  bft.Epoch           // which a change of this client's begins
+	near     []int               // members, in the order in which they answered a read
 }
 
 // Operation is a call that is ordered.
@@ -58,6 +59,7 @@ type read struct {
 	at     int
 	said   []bft.Digest // by member
 	spoke  []bool
+	order  []int // members, as they spoke
 	values map[bft.Digest]bft.Result
 }
 
@@ -125,6 +127,7 @@ func (c *Client[O]) Expire(env *protocol.Env[bft.Message], t protocol.Timer) {
 		}
 		for _, id := range c.lateReads() {
 			c.order(env, c.reads[id].call)
+			c.near = nil
 			delete(c.reads, id)
 		}
 		c.flush(env)
@@ -176,6 +179,7 @@ func (c *Client[O]) OnLinks(env *protocol.Env[bft.Message], m Links) bool {
 	}
 	clear(c.reads)
 	clear(c.asked)
+	c.near = nil // these are places among the members
 	var none O
 	for _, o := range c.Open { //pure:ok each by itself
 		o.Own = none
@@ -215,7 +219,7 @@ func (c *Client[O]) OnCall(env *protocol.Env[bft.Message], call bft.Call) {
 	tooLarge := bft.Result{Outcome: bft.Oversized} // which is known by its digest
 	c.reads[call.ID].values[tooLarge.Digest()] = tooLarge
 	for i, m := range c.Dir.Members {
-		env.SendAhead(m.ID, ReadAsk{uint64(call.ID), call.Command, i == int(call.ID)%n})
+		env.SendAhead(m.ID, ReadAsk{uint64(call.ID), call.Command, i == c.teller(call.ID)})
 	}
 }
 
@@ -232,6 +236,15 @@ func (c *Client[O]) orderNamed(env *protocol.Env[bft.Message], call bft.Call) {
 	for _, a := range call.Assumes {
 		again(a.Call)
 	}
+}
+
+// teller returns the member that is to answer a read in full: in turn one of the quorum that was
+// first to answer another one, as the client would wait longer for one that is far away.
+func (c *Client[O]) teller(id bft.CallID) int {
+	if q := c.Dir.Quorum(); len(c.near) >= q {
+		return c.near[int(id%bft.CallID(q))]
+	}
+	return int(id % bft.CallID(len(c.Dir.Members)))
 }
 
 func (c *Client[O]) order(env *protocol.Env[bft.Message], call bft.Call) {
@@ -383,6 +396,7 @@ func (c *Client[O]) OnReadReply(env *protocol.Env[bft.Message], member int, m Re
 		return
 	}
 	r.said[member], r.spoke[member] = m.Digest, true
+	r.order = append(r.order, member)
 	if v := (bft.Result{Outcome: bft.Executed, Value: m.Value}); m.Full && v.Digest() == m.Digest {
 		r.values[m.Digest] = v
 	}
@@ -396,6 +410,7 @@ func (c *Client[O]) OnReadReply(env *protocol.Env[bft.Message], member int, m Re
 		}
 		if v, ok := r.values[d]; ok && same >= c.Dir.Quorum() {
 			delete(c.reads, r.call.ID)
+			c.near = r.order
 			o := &Operation[O]{Call: r.call}
 			c.calls[r.call.ID] = o // later calls may name it: the client judges that itself
 			c.End(env, o, v)
@@ -406,6 +421,7 @@ func (c *Client[O]) OnReadReply(env *protocol.Env[bft.Message], member int, m Re
 		}
 	}
 	if spoke == len(r.said) {
+		c.near = nil
 		delete(c.reads, r.call.ID)
 		c.order(env, r.call)
 	}

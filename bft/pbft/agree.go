@@ -185,7 +185,9 @@ func (r *replica) advance(env *protocol.Env[bft.Message]) {
 		r.faith.whole = false
 	}
 	r.AnswerReads(env)
-	r.propose(env)
+	if r.propose(env) && len(r.Others) == 0 {
+		r.advance(env) // it waits for nobody
+	}
 }
 
 // execute executes the next batch, if it is prepared in this view or committed, and tells the

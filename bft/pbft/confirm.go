@@ -16,11 +16,12 @@ func (h heard) newer(was heard) bool {
 	return !was.there || was.tentative && (!h.tentative || h.view > was.view)
 }
 
-// confirmed returns the result that no view change can take away any more. A quorum says so: each
-// of it has committed it, or all of it have executed it tentatively in one view and place.
-// Tentative words of different views do not add up: an honest one may be left over from a view
-// whose end it has not noticed. Where no reads go around the order, one honest member that has
-// committed it is enough.
+// confirmed returns the result that no view change can take away any more. A quorum says so, each
+// of which has committed it, or executed it tentatively in one view and place, the same for all of
+// these. If an honest one has committed it, that is how it is; if none has, all honest ones of the
+// quorum have it prepared in that view, and each new view hears one of them. Tentative words of
+// different views do not add up: an honest one may be left over from a view whose end it has not
+// noticed. Where no reads go around the order, one honest member that has committed it is enough.
 func confirmed(words []heard, quorum, witness int, reads bool) (bft.Digest, bool) {
 	enough := quorum
 	if !reads {
@@ -40,7 +41,7 @@ func confirmed(words []heard, quorum, witness int, reads bool) (bft.Digest, bool
 				tentative++
 			}
 		}
-		if committed >= enough || tentative >= quorum {
+		if committed >= enough || h.tentative && committed+tentative >= quorum {
 			return h.digest, true
 		}
 	}

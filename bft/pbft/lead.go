@@ -9,17 +9,18 @@ import (
 
 // propose orders requests in the order in which they came, executes each at once, tells the client
 // what comes of it if the view lasts, and proposes the batch when it is full or not too many are
-// under way.
-func (r *replica) propose(env *protocol.Env[bft.Message]) {
+// under way. It reports whether it has proposed one.
+func (r *replica) propose(env *protocol.Env[bft.Message]) (proposed bool) {
 	if !r.Active || !r.Primary() || r.Fetching() || !r.ready() {
-		return
+		return false
 	}
 	for {
 		r.Fill(env, func(m *bft.Request, entries []sessions.Entry) { r.early(env, m, entries) })
 		if !r.Lead.Filled() || !r.room() {
-			return
+			return proposed
 		}
 		r.close(env)
+		proposed = true
 	}
 }
 
@@ -50,6 +51,9 @@ func (r *replica) room() bool {
 
 // early tells a client what the primary has executed early.
 func (r *replica) early(env *protocol.Env[bft.Message], m *bft.Request, entries []sessions.Entry) {
+	if r.Config.NoFirst {
+		return
+	}
 	for part := range kit.Parts(entries, true) {
 		e := earlyBody{View: r.View, Client: m.Client, Session: m.Session}
 		for _, x := range part {

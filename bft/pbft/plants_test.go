@@ -11,6 +11,11 @@ import (
 func TestPlants(t *testing.T) {
 	bugs := []plant.Bug{
 		{
+			Name: "committed replies do not count with tentative ones", Test: "TestConfirmedIsExact",
+			Old: "\t\t\tcase !o.tentative:\n",
+			New: "\t\t\tcase !o.tentative && h.tentative && MUTANT:\n\t\t\tcase !o.tentative:\n",
+		},
+		{
 			Name: "tentative replies of different views confirm", Test: "TestConfirmedIsExact",
 			Old: "case h.tentative && o.view == h.view && o.seq == h.seq:",
 			New: "case h.tentative && (o.view == h.view || MUTANT) && o.seq == h.seq:",
@@ -47,8 +52,9 @@ func TestPlants(t *testing.T) {
 		},
 		{
 			Name: "f replies that match the early one confirm", Test: "TestFMatchingIsNotEnough",
-			Old: "if committed >= enough || tentative >= quorum {",
-			New: "if committed >= enough || tentative >= quorum || MUTANT && committed >= witness-1 {",
+			Old: "if committed >= enough || h.tentative && committed+tentative >= quorum {",
+			New: "if committed >= enough || h.tentative && committed+tentative >= quorum || " +
+				"MUTANT && committed >= witness-1 {",
 		},
 		{
 			Name: "a view begins as its primary likes", Test: "TestTraitorLeads",

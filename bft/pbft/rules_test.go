@@ -31,7 +31,7 @@ func TestConfirmedIsExact(t *testing.T) {
 			want := false
 			for mask := range 16 {
 				size, same := 0, true
-				var first heard
+				var first, guess heard // the first that is tentative, too
 				for j, h := range set {
 					if mask>>j&1 == 0 {
 						continue
@@ -39,9 +39,12 @@ func TestConfirmedIsExact(t *testing.T) {
 					if size++; size == 1 {
 						first = h
 					}
-					same = same && h.there && h == first
+					if h.tentative && !guess.there {
+						guess = h
+					}
+					same = same && h.there && h.digest == first.digest && (!h.tentative || h == guess)
 				}
-				want = want || same && (size >= 3 || size >= 2 && !reads && !first.tentative)
+				want = want || same && (size >= 3 || size >= 2 && !reads && !guess.there)
 			}
 			if _, got := confirmed(set, 3, 2, reads); got != want {
 				t.Fatalf("%+v, reads %v: confirmed is %v", set, reads, got)

@@ -25,6 +25,8 @@ const (
 	lieEarly     strategy = "lie-early"
 	lieTentative strategy = "lie-tentative"
 	lieCommitted strategy = "lie-committed"
+	// LieSeldom changes a bit of one early reply in a hundred, so that it may still be a result.
+	lieSeldom strategy = "lie-seldom"
 	// LieCheckpoint signs checkpoints of states, and of members, that never were.
 	lieCheckpoint strategy = "lie-checkpoint"
 	// LieReads gives wrong answers to optimised reads, and wrong parts of states.
@@ -49,8 +51,8 @@ const (
 
 // strategies returns all strategies that one traitor can have by itself.
 func strategies() []string {
-	return []strategy{equivocate, conspire, partial, mute, lieEarly, lieTentative, lieCommitted, lieCheckpoint, lieReads,
-		omit, unlawful, hasty, gap, amnesia, forge, slow, starve}
+	return []strategy{equivocate, conspire, partial, mute, lieEarly, lieTentative, lieCommitted, lieSeldom, lieCheckpoint,
+		lieReads, omit, unlawful, hasty, gap, amnesia, forge, slow, starve}
 }
 
 // traitorOf returns what makes traitors with a strategy: honest replicas but for what they say.
@@ -169,6 +171,8 @@ func (t *traitor) betray(env *protocol.Env[bft.Message]) {
 		switch odd := e.To%2 == 1; {
 		case t.strategy == mute, t.strategy == partial && odd:
 		case t.strategy == gap && t.keepsBack(e.Msg):
+		case t.strategy == lieSeldom && env.Rand.IntN(100) > 0:
+			env.Out = append(env.Out, e)
 		case t.strategy == slow:
 			t.late = append(t.late, e)
 		case odd && (t.strategy == equivocate || t.strategy == conspire):
@@ -218,11 +222,13 @@ func (t *traitor) lie(msg bft.Message) bft.Message {
 	wrong := bft.Result{Outcome: bft.Executed, Value: []byte("a lie")}
 	switch m := msg.(type) {
 	case earlyReply:
-		if t.strategy == lieEarly {
+		if t.strategy == lieEarly || t.strategy == lieSeldom {
 			b := *m.Reply.Body()
 			b.Items = slices.Clone(b.Items)
 			for i := range b.Items {
-				b.Items[i].Result = wrong
+				if b.Items[i].Result = wrong; t.strategy == lieSeldom {
+					b.Items[i].Result = altered(m.Reply.Body().Items[i].Result)
+				}
 			}
 			return earlyReply{t.st.early.Sign(t.cfg.Scheme, t.inner.Config.Signer, b)}
 		}
@@ -264,6 +270,16 @@ func (t *traitor) lie(msg bft.Message) bft.Message {
 		}
 	}
 	return msg
+}
+
+// altered returns a result that differs in a bit.
+func altered(r bft.Result) bft.Result {
+	r.Value = append(slices.Clone(r.Value), 0)
+	if n := len(r.Value) - 1; n > 0 {
+		r.Value = r.Value[:n]
+	}
+	r.Value[len(r.Value)/2] ^= 1
+	return r
 }
 
 // begin returns what the view begins with that the traitor leads.

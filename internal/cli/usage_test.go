@@ -198,6 +198,9 @@ func TestCompletion(t *testing.T) {
 			if f.Name == "protocol" && slices.Equal(path, []string{"store", "plan"}) {
 				check = func(s string) error { _, err := storeplan.ParseSystem(s); return err }
 			}
+			if f.Name == "protocol" && slices.Equal(path, []string{"smr", "plan"}) {
+				check = func(s string) error { _, err := plancmd.ParseSystem(s); return err }
+			}
 			if f.Name == "by" && path[0] == "store" {
 				check = func(s string) error { _, err := storeplan.ParseBy(s); return err }
 			}
@@ -227,7 +230,8 @@ func TestCompletion(t *testing.T) {
 		}
 	}
 	for line, want := range map[string]string{
-		"smr plan --protocol raft,e": "raft,epaxos\n:6\n", "sim run --protocol fast": "fastpaxos\n:4\n",
+		"smr plan --protocol raft,e": "raft,epaxos\n:6\n",
+		"smr plan --protocol p":      "pbft\n:6\n", "sim run --protocol fast": "fastpaxos\n:4\n",
 		"smr dev --dir ":     ":16\n",
 		"smr dev --clients ": ":4\n", "analyze --svg ": ":0\n",
 		"sim run --faults crash,p": "crash,power\ncrash,pause\ncrash,partition\ncrash,partial\n:6\n",

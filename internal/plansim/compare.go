@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/quorum"
-	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/plan"
 	"github.com/foresay/foresay/wan"
 )
@@ -60,13 +59,13 @@ func Compare(c Config) ([]Comparison, error) {
 			Claimed: !c.Setting.Busy || system != plan.FastPaxos}
 		if system == plan.Domino || system == plan.DominoDirect {
 			o.High += longest(c.Setting) / 100 // the grain of its replicas' timers
-			if row.Ack == smr.AckDurable {
+			if row.Until == plan.Durable {
 				// if votes of replicas at which commands are late count
 				o.Low = min(o.Low, supermajority(c.Setting, row.Client.Site))
 			}
 		}
 		o.High += longest(c.Setting) / 500 // what comes up together waits for each other: kit.Pace
-		if row.Ack == smr.AckExecuted {
+		if row.Until == plan.Executed {
 			o.expect(system, c.Setting.Busy, busy[i].Latency, rows[i-1].Latency)
 		}
 		out[i] = o

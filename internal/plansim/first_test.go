@@ -30,7 +30,7 @@ func TestFirstLeader(t *testing.T) {
 					want := protocol.ID(1 + i)
 					g, err := smrsim.New(smrsim.Config{Protocol: p, Place: d, FirstClient: 1000, RoundTrip: longest(plan.From(d)),
 						Sim:     sim.Config[smr.Message]{Seed: seed, CheckEvery: 1 << 20, TraceKeep: -1},
-						Replica: func(r *smr.ReplicaConfig) { r.Machine, r.Leader = &counter{}, want }})
+						Replica: func(r *smr.ReplicaConfig) { r.Machine, r.Leader = &tally{}, want }})
 					if err != nil {
 						t.Fatal(err)
 					}

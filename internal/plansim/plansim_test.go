@@ -6,7 +6,6 @@ import (
 
 	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/internal/plansim"
-	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/plan"
 	"github.com/foresay/foresay/wan"
 )
@@ -35,13 +34,13 @@ func TestModelIsRight(t *testing.T) {
 					}
 					for _, c := range rows {
 						if c.Off() > 0.05 || c.Measured == 0 {
-							t.Errorf("%s, %v: %v, the model says %v", c.Client.Site, c.Ack, c.Measured, c.Latency)
+							t.Errorf("%s, %v: %v, the model says %v", c.Client.Site, c.Until, c.Measured, c.Latency)
 						}
 						domino := p.Name == "domino" || p.Name == "domino-direct"
-						if exact := !busy && (c.Ack == smr.AckDurable || !domino); exact && (c.Measured-c.Latency).Abs() > c.Latency/20 {
-							t.Errorf("%s, %v: %v, the model says %v exactly", c.Client.Site, c.Ack, c.Measured, c.Latency)
+						if exact := !busy && (c.Until == plan.Durable || !domino); exact && (c.Measured-c.Latency).Abs() > c.Latency/20 {
+							t.Errorf("%s, %v: %v, the model says %v exactly", c.Client.Site, c.Until, c.Measured, c.Latency)
 						}
-						if c.Claimed == (busy && p.Name == "fastpaxos") || c.Ack == smr.AckDurable && c.High-c.Low > 4*time.Millisecond {
+						if c.Claimed == (busy && p.Name == "fastpaxos") || c.Until == plan.Durable && c.High-c.Low > 4*time.Millisecond {
 							t.Errorf("the model claims %+v", c)
 						}
 					}
@@ -83,7 +82,7 @@ func TestLeader(t *testing.T) {
 			}
 			for _, c := range rows {
 				if c.Off() > 0.05 {
-					t.Errorf("%s led by %s, %v: %v, the model says %v", p.Name, leader, c.Ack, c.Measured, c.Latency)
+					t.Errorf("%s led by %s, %v: %v, the model says %v", p.Name, leader, c.Until, c.Measured, c.Latency)
 				}
 			}
 		}
@@ -120,7 +119,7 @@ func TestJitter(t *testing.T) {
 			for i, row := range rows {
 				for _, took := range got[i].Took {
 					if took < row.Latency || took > row.Longest+row.Longest/50 {
-						t.Errorf("%s at %s, %v, seed %d: %v, the model says %v to %v", p.Name, row.Client.Site, row.Ack, seed, took,
+						t.Errorf("%s at %s, %v, seed %d: %v, the model says %v to %v", p.Name, row.Client.Site, row.Until, seed, took,
 							row.Latency, row.Longest)
 					}
 				}

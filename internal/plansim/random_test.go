@@ -8,7 +8,6 @@ import (
 
 	"github.com/foresay/foresay/internal/catalog"
 	"github.com/foresay/foresay/internal/plansim"
-	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/plan"
 	"github.com/foresay/foresay/wan"
 )
@@ -48,9 +47,9 @@ func TestRandomNetworks(t *testing.T) {
 				t.Errorf("seed %d: %v", seed, err)
 			}
 			for _, c := range rows {
-				if c.Off() > 0.05 && (p.Name != "domino" || c.Ack != smr.AckExecuted) {
+				if c.Off() > 0.05 && (p.Name != "domino" || c.Until != plan.Executed) {
 					t.Errorf("seed %d, busy %v, %s with replicas at %v led by %s, client at %s, %v: %v, the model says %v to %v", seed,
-						s.Busy, p.Name, s.Replicas, s.Leader, c.Client.Site, c.Ack, c.Measured, c.Low, c.High)
+						s.Busy, p.Name, s.Replicas, s.Leader, c.Client.Site, c.Until, c.Measured, c.Low, c.High)
 				}
 			}
 		}

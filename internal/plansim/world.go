@@ -33,7 +33,7 @@ func newWorld(c Config) (*world, error) {
 		Protocol: c.Protocol, Place: wan.Deployment{Matrix: s.WAN, Replicas: s.Replicas}, Clients: sites, FirstClient: 1000,
 		RoundTrip: w.trip,
 		Sim:       sim.Config[smr.Message]{Seed: c.Seed, CheckEvery: 1 << 20, TraceKeep: -1},
-		Replica:   func(r *smr.ReplicaConfig) { r.Machine, r.Leader = &counter{}, w.leader },
+		Replica:   func(r *smr.ReplicaConfig) { r.Machine, r.Leader = &tally{}, w.leader },
 	})
 	if err != nil {
 		return nil, err

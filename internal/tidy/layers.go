@@ -68,6 +68,7 @@ func rooms() []room {
 		{pattern: "store/storetest/...", layer: runner},
 		{pattern: "bft/bfttest/...", layer: runner},
 		{pattern: "bft/bftdeploy/...", layer: runner},
+		{pattern: "bft/bftsim/...", layer: runner},
 
 		// What serves a group, or a store, knows all protocols.
 		{pattern: "smr/service/...", layer: assembly},

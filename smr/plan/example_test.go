@@ -3,7 +3,6 @@ package plan_test
 import (
 	"fmt"
 
-	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/plan"
 	"github.com/foresay/foresay/wan"
 )
@@ -21,7 +20,7 @@ func ExampleLatencies() {
 		return
 	}
 	for _, system := range []plan.System{plan.Floor, plan.Raft, plan.Domino} {
-		durable := plan.Of(rows, system, smr.AckDurable)
+		durable := plan.Of(rows, system, plan.Durable)
 		fmt.Println(system, "median", plan.Quantile(durable, 0.5), "longest", plan.Quantile(durable, 1))
 	}
 	// Output:

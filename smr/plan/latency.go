@@ -1,11 +1,11 @@
 package plan
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/foresay/foresay/internal/delays"
 	"github.com/foresay/foresay/quorum"
-	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/wan"
 )
 
@@ -19,8 +19,8 @@ const Floor System = "floor"
 type Row struct {
 	System System
 	Client Client
-	Ack    smr.Ack // AckDurable or AckExecuted
-	// Latency is the time from the call to the acknowledgement if no message is delayed by jitter,
+	Until  Moment
+	// Latency is the time from the call to that moment if no message is delayed by jitter,
 	// Longest if each is by all of its link's Jitter. A Tail is in neither. Domino's commands that
 	// come later than predicted, which is by the 95th percentile of the delays and the slack, take
 	// longer still.
@@ -31,12 +31,29 @@ type Row struct {
 
 // outcome is what one client gets.
 type outcome struct {
-	durable, executed time.Duration
-	via               int // -1 for all
+	durable, executed      time.Duration
+	first, confirmed, read time.Duration // of a Byzantine system
+	via                    int           // -1 for all
 }
 
-// Latencies returns two rows, durable and executed, for each system and client, in this order.
-// Without systems these are the Floor and all systems.
+func (o outcome) at(m Moment) time.Duration {
+	switch m {
+	case Durable:
+		return o.durable
+	case Executed:
+		return o.executed
+	case First:
+		return o.first
+	case Confirmed:
+		return o.confirmed
+	case Read:
+		return o.read
+	}
+	panic(fmt.Sprint("plan: ", m)) // it was validated
+}
+
+// Latencies returns a row for each of a system's Moments and each client: those of a client one
+// after the other. Without systems these are the Floor and all Systems.
 func Latencies(s Setting, systems ...System) ([]Row, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
@@ -46,7 +63,7 @@ func Latencies(s Setting, systems ...System) ([]Row, error) {
 		systems = append(systems, Systems()...)
 	}
 	for _, system := range systems {
-		if err := system.validate(); err != nil && system != Floor {
+		if err := system.validate(); err != nil {
 			return nil, err
 		}
 	}
@@ -64,13 +81,14 @@ func (s Setting) latencies(net delays.Network, system System) []Row {
 		at := func(k delays.Kind) geometry { return newGeometry(net, k, s.Replicas, c.Site) }
 		few := system.outcome(s, at(delays.Expected), at(delays.Least))
 		most := system.outcome(s, at(delays.Expected), at(delays.Longest))
-		row := Row{System: system, Client: c, Ack: smr.AckDurable, Latency: few.durable, Longest: most.durable}
+		row := Row{System: system, Client: c}
 		if few.via >= 0 {
 			row.Via = s.Replicas[few.via]
 		}
-		rows = append(rows, row)
-		row.Ack, row.Latency, row.Longest = smr.AckExecuted, few.executed, most.executed
-		rows = append(rows, row)
+		for _, m := range system.Moments() {
+			row.Until, row.Latency, row.Longest = m, few.at(m), most.at(m)
+			rows = append(rows, row)
+		}
 	}
 	return rows
 }
@@ -82,22 +100,29 @@ func (s System) outcome(in Setting, predicted, g geometry) outcome {
 	case Raft, Paxos:
 		l := in.leader()
 		t := g.trip(l) + g.quorum(l, majority)
-		return outcome{t, t, l}
+		return outcome{durable: t, executed: t, via: l}
 	case FastPaxos:
 		return g.fastPaxos(in.leader())
 	case Mencius:
 		near := predicted.nearest()
 		// The other owners skip their slots when they are asked.
-		return outcome{g.trip(near) + g.quorum(near, majority), g.trip(near) + g.quorum(near, g.n()), near}
+		return outcome{durable: g.trip(near) + g.quorum(near, majority), executed: g.trip(near) + g.quorum(near, g.n()),
+			via: near}
 	case EPaxos:
 		near := predicted.nearest()
 		t := g.trip(near) + g.quorum(near, fastEPaxos(g.n()))
-		return outcome{t, t, near}
+		return outcome{durable: t, executed: t, via: near}
 	case Domino, DominoDirect:
 		d := domino{direct: s == DominoDirect, slack: in.Slack, busy: in.Busy, coordinator: in.leader()}
 		return d.outcome(d.choose(predicted), g)
+	case PBFT:
+		return g.pbft(in.leader())
+	case Zyzzyva:
+		return g.zyzzyva(in.leader())
 	case Floor:
 		return g.shortened().floor()
+	case ByzantineFloor:
+		return g.shortened().byzantineFloor()
 	}
 	panic("plan: " + string(s)) // it was validated
 }
@@ -114,7 +139,7 @@ func (g geometry) fastPaxos(coordinator int) outcome {
 	executed := g.down[coordinator] + delays.Kth(g.n(), fast, func(r int) time.Duration {
 		return g.up[r] + g.between[r][coordinator]
 	})
-	return outcome{min(executed, delays.Kth(g.n(), fast, g.trip)), executed, -1}
+	return outcome{durable: min(executed, delays.Kth(g.n(), fast, g.trip)), executed: executed, via: -1}
 }
 
 func (g geometry) floor() outcome {
@@ -122,5 +147,5 @@ func (g geometry) floor() outcome {
 	executed := delays.Kth(g.n(), 1, func(at int) time.Duration {
 		return g.down[at] + delays.Kth(g.n(), majority, func(r int) time.Duration { return g.up[r] + g.between[r][at] })
 	})
-	return outcome{delays.Kth(g.n(), majority, g.trip), executed, -1}
+	return outcome{durable: delays.Kth(g.n(), majority, g.trip), executed: executed, via: -1}
 }

@@ -3,7 +3,6 @@ package plan_test
 import (
 	"testing"
 
-	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/plan"
 	"github.com/foresay/foresay/wan"
 )
@@ -22,8 +21,8 @@ func TestNetworkGeometry(t *testing.T) {
 				s.Replicas = []wan.Site{sites[i], sites[j], sites[k]}
 				for _, s.Leader = range s.Replicas {
 					rows := latencies(t, s, plan.FastPaxos, plan.Mencius, plan.Paxos)
-					fast, slow, led := plan.Of(rows, plan.FastPaxos, smr.AckDurable), plan.Of(rows, plan.Mencius, smr.AckDurable),
-						plan.Of(rows, plan.Paxos, smr.AckDurable)
+					fast, slow, led := plan.Of(rows, plan.FastPaxos, plan.Durable), plan.Of(rows, plan.Mencius, plan.Durable),
+						plan.Of(rows, plan.Paxos, plan.Durable)
 					for c := range fast {
 						cases++
 						if fast[c].Latency < slow[c].Latency {
@@ -49,7 +48,7 @@ func TestReported(t *testing.T) {
 	rows := latencies(t, preset(t, "na3"))
 	for system, want := range map[plan.System][2]float64{plan.Domino: {48, 70}, plan.EPaxos: {64, 87},
 		plan.Paxos: {107, 134}} {
-		durable := plan.Of(rows, system, smr.AckDurable)
+		durable := plan.Of(rows, system, plan.Durable)
 		for i, share := range []float64{0.5, 0.95} {
 			got, reported := plan.Quantile(durable, share), ms(want[i])
 			if off := (got - reported).Abs(); off > reported*7/100 {

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/plan"
 	"github.com/foresay/foresay/wan"
 )
@@ -47,7 +46,7 @@ func TestNorthAmerica(t *testing.T) {
 		"TRT": {29, 57, 49, 39, 49, 49, 124, 124},
 	} {
 		for i, system := range systems {
-			all := plan.Of(rows, system, smr.AckDurable)
+			all := plan.Of(rows, system, plan.Durable)
 			row := all[slices.IndexFunc(all, func(r plan.Row) bool { return r.Client.Site == site })]
 			if row.Latency != ms(want[i]) || row.Longest != row.Latency {
 				t.Errorf("%s at %s: durable after %v, with jitter %v, want %v ms", system, site, row.Latency, row.Longest, want[i])
@@ -63,30 +62,30 @@ func TestQuantiles(t *testing.T) {
 	for _, c := range []struct {
 		network  string
 		system   plan.System
-		ack      smr.Ack
+		ack      plan.Moment
 		p50, p95 float64
 	}{
-		{"na3", plan.Floor, smr.AckDurable, 38, 67},
-		{"na3", plan.FastPaxos, smr.AckDurable, 57, 68},
-		{"na3", plan.Domino, smr.AckDurable, 46, 67},
-		{"na3", plan.DominoDirect, smr.AckDurable, 43, 67},
-		{"na3", plan.EPaxos, smr.AckExecuted, 65, 90},
-		{"na3", plan.Mencius, smr.AckDurable, 65, 90},
-		{"na3", plan.Mencius, smr.AckExecuted, 89, 98},
-		{"na3", plan.Raft, smr.AckExecuted, 109, 135},
-		{"na3", plan.Floor, smr.AckExecuted, 50.5, 74.5},
-		{"na5", plan.Floor, smr.AckDurable, 33, 51},
-		{"na5", plan.FastPaxos, smr.AckDurable, 57, 67},
-		{"na5", plan.Domino, smr.AckDurable, 42, 57},
-		{"na5", plan.DominoDirect, smr.AckDurable, 40, 51},
-		{"na5", plan.EPaxos, smr.AckDurable, 51, 74},
-		{"na5", plan.Paxos, smr.AckDurable, 84, 110},
-		{"globe3", plan.Floor, smr.AckDurable, 138.5, 175},
-		{"globe3", plan.FastPaxos, smr.AckDurable, 190.5, 234},
-		{"globe3", plan.Domino, smr.AckDurable, 169, 196},
-		{"globe3", plan.DominoDirect, smr.AckDurable, 152.25, 185},
-		{"globe3", plan.EPaxos, smr.AckDurable, 189, 292},
-		{"globe3", plan.Paxos, smr.AckDurable, 274.5, 311},
+		{"na3", plan.Floor, plan.Durable, 38, 67},
+		{"na3", plan.FastPaxos, plan.Durable, 57, 68},
+		{"na3", plan.Domino, plan.Durable, 46, 67},
+		{"na3", plan.DominoDirect, plan.Durable, 43, 67},
+		{"na3", plan.EPaxos, plan.Executed, 65, 90},
+		{"na3", plan.Mencius, plan.Durable, 65, 90},
+		{"na3", plan.Mencius, plan.Executed, 89, 98},
+		{"na3", plan.Raft, plan.Executed, 109, 135},
+		{"na3", plan.Floor, plan.Executed, 50.5, 74.5},
+		{"na5", plan.Floor, plan.Durable, 33, 51},
+		{"na5", plan.FastPaxos, plan.Durable, 57, 67},
+		{"na5", plan.Domino, plan.Durable, 42, 57},
+		{"na5", plan.DominoDirect, plan.Durable, 40, 51},
+		{"na5", plan.EPaxos, plan.Durable, 51, 74},
+		{"na5", plan.Paxos, plan.Durable, 84, 110},
+		{"globe3", plan.Floor, plan.Durable, 138.5, 175},
+		{"globe3", plan.FastPaxos, plan.Durable, 190.5, 234},
+		{"globe3", plan.Domino, plan.Durable, 169, 196},
+		{"globe3", plan.DominoDirect, plan.Durable, 152.25, 185},
+		{"globe3", plan.EPaxos, plan.Durable, 189, 292},
+		{"globe3", plan.Paxos, plan.Durable, 274.5, 311},
 	} {
 		rows := plan.Of(latencies(t, preset(t, c.network)), c.system, c.ack)
 		if p50, p95 := plan.Quantile(rows, 0.5), plan.Quantile(rows, 0.95); p50 != ms(c.p50) || p95 != ms(c.p95) {
@@ -133,7 +132,7 @@ func TestNothingIsBelowTheFloor(t *testing.T) {
 			if row.Longest < row.Latency {
 				t.Fatalf("%+v: %+v is faster with jitter", s, row)
 			}
-			if row.Ack == smr.AckExecuted && row.Latency < rows[i-1].Latency {
+			if row.Until == plan.Executed && row.Latency < rows[i-1].Latency {
 				t.Fatalf("%+v: %+v is before %+v", s, row, rows[i-1])
 			}
 		}
@@ -153,8 +152,8 @@ func TestWeights(t *testing.T) {
 				multiple.Clients = append(multiple.Clients, plan.Client{Site: s.Clients[i].Site})
 			}
 		}
-		a, b := plan.Of(latencies(t, s), plan.Domino, smr.AckDurable), plan.Of(latencies(t, multiple), plan.Domino,
-			smr.AckDurable)
+		a, b := plan.Of(latencies(t, s), plan.Domino, plan.Durable), plan.Of(latencies(t, multiple), plan.Domino,
+			plan.Durable)
 		for _, share := range []float64{0, 0.25, 0.5, 0.95, 1} {
 			if x, y := plan.Quantile(a, share), plan.Quantile(b, share); x != y {
 				t.Fatalf("%+v: quantile %v is %v, of multiple clients %v", s, share, x, y)
@@ -189,7 +188,7 @@ func TestErrors(t *testing.T) {
 		{func(s *plan.Setting) {
 			s.WAN = s.WAN.WithLink(wan.Path{From: "TX", To: "QC"}, wan.Link{Down: true})
 		}, plan.Raft, "TX->QC is down"},
-		{func(*plan.Setting) {}, "zyzzyva", `unknown system "zyzzyva" (want raft`},
+		{func(*plan.Setting) {}, "hotstuff", `unknown system "hotstuff" (want raft`},
 	} {
 		s := preset(t, "na3")
 		c.change(&s)
@@ -213,7 +212,7 @@ func TestLateVotesDoNotCount(t *testing.T) {
 	s.WAN = m
 	for slack, want := range map[time.Duration]time.Duration{0: ms(80), ms(9): ms(80), ms(10): ms(51)} {
 		s.Slack = slack
-		if got := plan.Of(latencies(t, s, plan.Domino), plan.Domino, smr.AckDurable)[0].Latency; got != want {
+		if got := plan.Of(latencies(t, s, plan.Domino), plan.Domino, plan.Durable)[0].Latency; got != want {
 			t.Errorf("slack %v: durable after %v, want %v", slack, got, want)
 		}
 	}

@@ -4,14 +4,13 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/internal/delays"
-	"github.com/foresay/foresay/smr"
 )
 
-// Of returns the rows of a system and a kind of acknowledgement.
-func Of(rows []Row, system System, ack smr.Ack) []Row {
+// Of returns the rows of a system and a moment.
+func Of(rows []Row, system System, m Moment) []Row {
 	var out []Row
 	for _, r := range rows {
-		if r.System == system && r.Ack == ack {
+		if r.System == system && r.Until == m {
 			out = append(out, r)
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/internal/delays"
-	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/wan"
 )
 
@@ -17,7 +16,7 @@ import (
 // clients' weight does not exceed.
 type Goal struct {
 	System System
-	Ack    smr.Ack // AckDurable or AckExecuted
+	Until  Moment  // one of the system's
 	Share  float64 // 0.5 is the median, 1 the longest
 }
 
@@ -46,8 +45,8 @@ type Search struct {
 const DefaultLimit = 200_000
 
 // Best compares all placements, and returns the best one. Of equal ones it is the one with the
-// lowest mean, then that with the lowest mean of the other kind of acknowledgement, then the first
-// in the order of Among. Now and then it tells progress, which may be nil, how many it has
+// lowest mean, then that with the lowest means of the other moments, then the first in the order of
+// Among. Now and then it tells progress, which may be nil, how many it has
 // compared; if that returns an error, the search ends with it.
 func (q Search) Best(progress func(done, of int) error) (Placement, error) {
 	among := q.Among
@@ -90,11 +89,11 @@ func BestLeader(s Setting, g Goal) (Placement, error) {
 }
 
 func (g Goal) validate() error {
-	if err := g.System.validate(); err != nil && g.System != Floor {
+	if err := g.System.validate(); err != nil {
 		return err
 	}
-	if g.Ack != smr.AckDurable && g.Ack != smr.AckExecuted {
-		return fmt.Errorf("plan: Goal.Ack is %v", g.Ack)
+	if !slices.Contains(g.System.Moments(), g.Until) {
+		return fmt.Errorf("plan: Goal.Until is %v, of which %s has nothing to say", g.Until, g.System)
 	}
 	if !(g.Share >= 0 && g.Share <= 1) {
 		return fmt.Errorf("plan: Goal.Share is %v, not in [0, 1]", g.Share)
@@ -137,16 +136,16 @@ type comparison struct {
 	goal   Goal
 	leader wan.Site // "" if any may lead
 	best   Placement
-	lowest [3]time.Duration
+	lowest [2 + maxMoments]time.Duration
 
 	// Of the placement that is tried: what each client predicts by and has, and gets.
 	predicted, actual []geometry
-	durable, executed delays.Sample
+	got               [maxMoments]delays.Sample // by the system's moments
 }
 
 func newComparison(s Setting, g Goal) *comparison {
 	return &comparison{Setting: s, net: delays.Of(s.WAN), goal: g, leader: s.Leader,
-		lowest: [3]time.Duration{math.MaxInt64}}
+		lowest: [2 + maxMoments]time.Duration{math.MaxInt64}}
 }
 
 // try compares a placement, with each of its replicas as the leader that may lead.
@@ -175,18 +174,25 @@ func (c *comparison) try(sites []wan.Site) {
 }
 
 // value returns what is compared of a placement and its leader.
-func (c *comparison) value() [3]time.Duration {
-	c.durable, c.executed = c.durable[:0], c.executed[:0]
+func (c *comparison) value() (v [2 + maxMoments]time.Duration) {
+	moments := c.goal.System.Moments()
+	for k := range moments {
+		c.got[k] = c.got[k][:0]
+	}
 	for i, client := range c.Clients {
 		o := c.goal.System.outcome(c.Setting, c.predicted[i], c.actual[i])
-		c.durable = append(c.durable, delays.Weighted{Latency: o.durable, Weight: client.weight()})
-		c.executed = append(c.executed, delays.Weighted{Latency: o.executed, Weight: client.weight()})
+		for k, m := range moments {
+			c.got[k] = append(c.got[k], delays.Weighted{Latency: o.at(m), Weight: client.weight()})
+		}
 	}
-	wanted, other := c.durable, c.executed
-	if c.goal.Ack == smr.AckExecuted {
-		wanted, other = other, wanted
+	for k, m := range moments {
+		if m == c.goal.Until {
+			v[0], v[1] = c.got[k].Quantile(c.goal.Share), c.got[k].Mean()
+		} else {
+			v[2+k] = c.got[k].Mean()
+		}
 	}
-	return [3]time.Duration{wanted.Quantile(c.goal.Share), wanted.Mean(), other.Mean()}
+	return v
 }
 
 // first returns the first k numbers, and next the next k numbers below n in order, nil after the

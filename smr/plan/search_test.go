@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/plan"
 	"github.com/foresay/foresay/wan"
 )
@@ -22,7 +21,7 @@ func TestBestPlacements(t *testing.T) {
 		"na3":    {[]wan.Site{"TX", "IA", "IL"}, 22},
 		"globe3": {[]wan.Site{"VA", "WA", "PR"}, 121.5},
 	} {
-		q := plan.Search{Setting: preset(t, network), Replicas: 3, Goal: plan.Goal{System: plan.Floor, Ack: smr.AckDurable,
+		q := plan.Search{Setting: preset(t, network), Replicas: 3, Goal: plan.Goal{System: plan.Floor, Until: plan.Durable,
 			Share: 0.5}}
 		got, err := q.Best(nil)
 		if err != nil || got.Latency != ms(want.median) || !slices.Equal(got.Replicas, want.sites) {
@@ -38,7 +37,7 @@ func TestBestIsBest(t *testing.T) {
 		s := random(r)
 		s.Leader = ""
 		among := s.WAN.Sites()
-		g := plan.Goal{System: plan.Systems()[r.IntN(7)], Ack: []smr.Ack{smr.AckDurable, smr.AckExecuted}[r.IntN(2)],
+		g := plan.Goal{System: plan.Systems()[r.IntN(7)], Until: []plan.Moment{plan.Durable, plan.Executed}[r.IntN(2)],
 			Share: []float64{0.5, 0.95, 1}[r.IntN(3)]}
 		n := 1 + r.IntN(min(len(among), 4))
 		got, err := plan.Search{Setting: s, Replicas: n, Goal: g}.Best(nil)
@@ -47,7 +46,7 @@ func TestBestIsBest(t *testing.T) {
 		}
 		value := func(sites []wan.Site) int64 {
 			s.Replicas = sites
-			return int64(plan.Quantile(plan.Of(latencies(t, s, g.System), g.System, g.Ack), g.Share))
+			return int64(plan.Quantile(plan.Of(latencies(t, s, g.System), g.System, g.Until), g.Share))
 		}
 		if value(got.Replicas) != int64(got.Latency) {
 			t.Fatalf("%+v: %v is said to give %v, and gives %v", g, got.Replicas, got.Latency, value(got.Replicas))
@@ -74,7 +73,7 @@ func TestBestIsBest(t *testing.T) {
 // leader in WA.
 func TestBestLeader(t *testing.T) {
 	s := preset(t, "na3")
-	g := plan.Goal{System: plan.Paxos, Ack: smr.AckDurable, Share: 0.5}
+	g := plan.Goal{System: plan.Paxos, Until: plan.Durable, Share: 0.5}
 	got, err := plan.BestLeader(s, g)
 	if err != nil || got.Replicas[0] != "VA" && got.Replicas[0] != "QC" || got.Latency >= ms(109) {
 		t.Errorf("%+v, %v", got, err)
@@ -102,14 +101,14 @@ func TestSearchErrors(t *testing.T) {
 		{func(q *plan.Search) { q.Among = []wan.Site{"WA", "VA", "XX"} }, `"XX" is not in the network`},
 		{func(q *plan.Search) { q.Leader, q.Among = "TX", []wan.Site{"WA", "VA", "QC"} }, `"TX" is not among`},
 		{func(q *plan.Search) { q.Goal.System = "x" }, `unknown system "x"`},
-		{func(q *plan.Search) { q.Goal.Ack = smr.AckOrdered }, "Goal.Ack is ordered"},
+		{func(q *plan.Search) { q.Goal.Until = plan.Read }, "Goal.Until is read, of which domino"},
 		{func(q *plan.Search) { q.Goal.Share = 2 }, "Goal.Share is 2"},
 		{func(q *plan.Search) { q.Limit = 83 }, "84 ways to place 3 replicas at 9 sites, more than 83"},
 		{func(q *plan.Search) {
 			q.WAN, q.Clients, q.Replicas = large, plan.Everywhere(large), 50
 		}, "ways to place 50 replicas at 100 sites"},
 	} {
-		q := plan.Search{Setting: preset(t, "na3"), Replicas: 3, Goal: plan.Goal{System: plan.Domino, Ack: smr.AckDurable,
+		q := plan.Search{Setting: preset(t, "na3"), Replicas: 3, Goal: plan.Goal{System: plan.Domino, Until: plan.Durable,
 			Share: 0.5}}
 		c.change(&q)
 		if _, err := q.Best(nil); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -128,7 +127,7 @@ func TestProgress(t *testing.T) {
 	s.WAN = wan.Uniform(ms(10), sites...)
 	s.Clients = plan.Everywhere(s.WAN)[:1]
 	last := 0
-	q := plan.Search{Setting: s, Replicas: 3, Goal: plan.Goal{System: plan.EPaxos, Ack: smr.AckDurable, Share: 0.5}}
+	q := plan.Search{Setting: s, Replicas: 3, Goal: plan.Goal{System: plan.EPaxos, Until: plan.Durable, Share: 0.5}}
 	if _, err := q.Best(func(done, of int) error {
 		if done <= last || of != 2024 {
 			t.Errorf("%d of %d after %d", done, of, last)

@@ -26,29 +26,41 @@ const (
 	// DominoDirect is Domino whose acceptors answer clients, whose replicas all learn, and whose
 	// timestamps are arrivals.
 	DominoDirect System = "domino-direct"
+
+	PBFT    System = "pbft"    // with tentative execution and early replies
+	Zyzzyva System = "zyzzyva" // if all replicas answer
 )
 
-// Systems returns all systems.
+// Systems returns all systems that survive the loss of a minority of their replicas.
 func Systems() []System {
 	return []System{Raft, Paxos, FastPaxos, Mencius, EPaxos, Domino, DominoDirect}
+}
+
+// ByzantineSystems returns all systems of which less than a third of the replicas may do as they
+// like.
+func ByzantineSystems() []System { return []System{PBFT, Zyzzyva} }
+
+// Byzantine reports whether a system is one of these, or their floor.
+func (s System) Byzantine() bool {
+	return slices.Contains(ByzantineSystems(), s) || s == ByzantineFloor
 }
 
 // Leads reports whether it matters to clients which replica leads, or coordinates: in Fast Paxos
 // and Domino that concerns the execution only.
 func (s System) Leads() bool {
 	switch s {
-	case Raft, Paxos, FastPaxos, Domino:
+	case Raft, Paxos, FastPaxos, Domino, PBFT, Zyzzyva:
 		return true
 	}
 	return false
 }
 
 func (s System) validate() error {
-	if slices.Contains(Systems(), s) {
+	if slices.Contains(Systems(), s) || s == Floor || s.Byzantine() {
 		return nil
 	}
 	var names []string
-	for _, o := range Systems() {
+	for _, o := range slices.Concat(Systems(), ByzantineSystems()) {
 		names = append(names, string(o))
 	}
 	return fmt.Errorf("plan: unknown system %q (want %s)", s, strings.Join(names, ", "))

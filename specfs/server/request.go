@@ -22,8 +22,6 @@ type request struct {
 	locks []specfs.ID
 }
 
-func (r *request) tells(client protocol.ID) bool { return slices.Contains(r.told, client) }
-
 // add takes a request in.
 func (s *Server) add(env *Env, r *request) {
 	if r.from.waits >= s.config.MaxWaiting {

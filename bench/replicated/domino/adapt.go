@@ -155,9 +155,9 @@ func adaptBounds(network wan.Matrix, protocol smr.Protocol) ([]table.Cell, error
 		return nil, err
 	}
 	cells := []table.Cell{table.Measure("floor_ms",
-		table.Ms(plan.Quantile(plan.Of(rows, plan.Floor, smr.AckDurable), 0.5)))}
+		table.Ms(plan.Quantile(plan.Of(rows, plan.Floor, plan.Durable), 0.5)))}
 	if system != plan.Mencius {
-		cells = append(cells, table.Measure("model_ms", table.Ms(plan.Quantile(plan.Of(rows, system, smr.AckDurable), 0.5))))
+		cells = append(cells, table.Measure("model_ms", table.Ms(plan.Quantile(plan.Of(rows, system, plan.Durable), 0.5))))
 	}
 	return cells, nil
 }

@@ -121,9 +121,9 @@ func (p point) bounds(d wan.Deployment) (bounds, error) {
 	if err != nil {
 		return bounds{}, err
 	}
-	b := bounds{floor: plan.Of(rows, plan.Floor, p.ack)}
+	b := bounds{floor: plan.Of(rows, plan.Floor, plan.Until(p.ack))}
 	if known {
-		b.model = plan.Of(rows, system, p.ack)
+		b.model = plan.Of(rows, system, plan.Until(p.ack))
 	}
 	return b, nil
 }
@@ -254,7 +254,7 @@ func floorRows(network, curve string, ack smr.Ack) ([]table.Row, error) {
 		return nil, err
 	}
 	var took []time.Duration
-	for _, r := range plan.Of(rows, plan.Floor, ack) {
+	for _, r := range plan.Of(rows, plan.Floor, plan.Until(ack)) {
 		took = append(took, r.Latency)
 	}
 	base := table.Row{table.Is("wan", network), table.Is("system", string(plan.Floor)), table.Is("site", table.OfAll),

@@ -20,7 +20,7 @@ const tolerated = 0.05
 // Checks has the protocols run in the simulator.
 func (r *planned) Checks() (checks []planning.Check) {
 	for _, s := range r.systems {
-		if s.system != plan.Floor {
+		if s.system != r.systems[0].system {
 			checks = append(checks, planning.Check{System: string(s.system), Run: func() error {
 				return s.compare(r.question.setting.Slack)
 			}})
@@ -30,6 +30,14 @@ func (r *planned) Checks() (checks []planning.Check) {
 }
 
 func (s *plannedSystem) compare(slack time.Duration) error {
+	if s.system.Byzantine() {
+		protocol, err := catalog.Byzantine(string(s.system))
+		if err != nil {
+			return err
+		}
+		s.check, err = plansim.CompareByzantine(protocol, s.setting, 1)
+		return err
+	}
 	protocol, err := catalog.Protocol(string(s.system))
 	if err != nil {
 		return err
@@ -46,7 +54,7 @@ func (r *planned) Off() (off []string) {
 	for _, s := range r.systems {
 		for _, c := range s.check {
 			if c.Off() > tolerated {
-				off = append(off, fmt.Sprintf("%s at %s, %v: %s ms, the model says %s", s.system, c.Client.Site, c.Ack,
+				off = append(off, fmt.Sprintf("%s at %s, %v: %s ms, the model says %s", s.system, c.Client.Site, c.Until,
 					planning.Millis(c.Measured), planning.Millis(c.Latency)))
 			}
 		}
@@ -56,10 +64,10 @@ func (r *planned) Off() (off []string) {
 
 // measured returns rows with what was measured in place of what the model says, and how far the
 // worst client is from that.
-func (s *plannedSystem) measured(ack smr.Ack) (rows []plan.Row, off string) {
+func (s *plannedSystem) measured(m plan.Moment) (rows []plan.Row, off string) {
 	worst, claimed := 0.0, true
 	for _, c := range s.check {
-		if c.Ack == ack {
+		if c.Until == m {
 			row := c.Row
 			row.Latency = c.Measured
 			rows = append(rows, row)

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/foresay/foresay/internal/plansim"
-	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/plan"
 )
 
@@ -15,7 +14,7 @@ func TestOff(t *testing.T) {
 	s := &plannedSystem{system: plan.Raft}
 	for i := range 7 {
 		c := plansim.Comparison{
-			Row: plan.Row{Client: plan.Client{Site: "VA"}, Ack: smr.AckDurable, Latency: 100 * time.Millisecond},
+			Row: plan.Row{Client: plan.Client{Site: "VA"}, Until: plan.Durable, Latency: 100 * time.Millisecond},
 			Low: 100 * time.Millisecond, High: 100 * time.Millisecond,
 			Measured: time.Duration(104+i) * time.Millisecond, Claimed: true,
 		}
@@ -28,7 +27,7 @@ func TestOff(t *testing.T) {
 	if off := strings.Join(r.Off(), "; "); off != want {
 		t.Errorf("off: %s", off)
 	}
-	if rows, off := s.measured(smr.AckDurable); len(rows) != 7 || rows[6].Latency != 110*time.Millisecond ||
+	if rows, off := s.measured(plan.Durable); len(rows) != 7 || rows[6].Latency != 110*time.Millisecond ||
 		off != "10.0 %" {
 		t.Errorf("%v, %s", rows, off)
 	}

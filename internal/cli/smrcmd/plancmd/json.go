@@ -1,11 +1,11 @@
 package plancmd
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/foresay/foresay/internal/cli/command"
 	"github.com/foresay/foresay/internal/cli/planning"
-	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/plan"
 )
 
@@ -19,13 +19,27 @@ type document struct {
 }
 
 type systemDocument struct {
-	System   string           `json:"system"`
-	Replicas []string         `json:"replicas"` // the leader's first
-	Leader   string           `json:"leader,omitempty"`
-	Better   *leaderDocument  `json:"better_leader,omitempty"`
-	Durable  latencyDocument  `json:"durable"`
-	Executed latencyDocument  `json:"executed"`
-	Clients  []clientDocument `json:"clients"`
+	System   string          `json:"system"`
+	Replicas []string        `json:"replicas"` // the leader's first
+	Leader   string          `json:"leader,omitempty"`
+	Better   *leaderDocument `json:"better_leader,omitempty"`
+	*CrashSystem
+	*ByzantineSystem
+	Clients []clientDocument `json:"clients"`
+}
+
+// CrashSystem is what there is of systems whose replicas can only crash, ByzantineSystem of the
+// others.
+type CrashSystem struct {
+	Durable  latencyDocument `json:"durable"`
+	Executed latencyDocument `json:"executed"`
+}
+
+// ByzantineSystem is what there is of systems whose replicas may lie.
+type ByzantineSystem struct {
+	First     latencyDocument `json:"first"`
+	Confirmed latencyDocument `json:"confirmed"`
+	Read      latencyDocument `json:"read"`
 }
 
 type leaderDocument struct {
@@ -45,13 +59,29 @@ type latencyDocument struct {
 }
 
 type clientDocument struct {
-	Site       string          `json:"site"`
-	Weight     float64         `json:"weight"`
-	Via        string          `json:"via,omitempty"` // who proposes; none if the client sends to all
+	Site   string  `json:"site"`
+	Weight float64 `json:"weight"`
+	Via    string  `json:"via,omitempty"` // who proposes; none if the client sends to all
+	*CrashClient
+	*ByzantineClient
+}
+
+// CrashClient is what a client of a CrashSystem gets.
+type CrashClient struct {
 	DurableMS  float64         `json:"durable_ms"`
 	ExecutedMS float64         `json:"executed_ms"`
 	Durable    *offsetDocument `json:"durable_check,omitempty"`
 	Executed   *offsetDocument `json:"executed_check,omitempty"`
+}
+
+// ByzantineClient is what a client of a ByzantineSystem gets.
+type ByzantineClient struct {
+	FirstMS     float64         `json:"first_ms"`
+	ConfirmedMS float64         `json:"confirmed_ms"`
+	ReadMS      float64         `json:"read_ms"`
+	First       *offsetDocument `json:"first_check,omitempty"`
+	Confirmed   *offsetDocument `json:"confirmed_check,omitempty"`
+	Read        *offsetDocument `json:"read_check,omitempty"`
 }
 
 // offsetDocument is what was measured, and how far it is from what the model expects.
@@ -73,38 +103,50 @@ func (r *planned) Document() any {
 		d.By = q.by()
 	}
 	for _, s := range r.systems {
-		durable, executed := plan.Of(s.rows, s.system, smr.AckDurable), plan.Of(s.rows, s.system, smr.AckExecuted)
-		out := systemDocument{
-			System: string(s.system), Replicas: command.SiteNames(s.replicas()), Leader: string(s.leader()),
-			Durable: latencyOf(durable), Executed: latencyOf(executed),
+		out := systemDocument{System: string(s.system), Replicas: command.SiteNames(s.replicas()),
+			Leader: string(s.leader())}
+		if of := s.latencyOf; s.system.Byzantine() {
+			out.ByzantineSystem = &ByzantineSystem{of(plan.First), of(plan.Confirmed), of(plan.Read)}
+		} else {
+			out.CrashSystem = &CrashSystem{of(plan.Durable), of(plan.Executed)}
 		}
 		if s.better.Replicas != nil {
 			out.Better = &leaderDocument{string(s.better.Replicas[0]), planning.Rounded(s.better.Latency)}
 		}
-		for i, row := range durable {
-			c := clientDocument{Site: string(row.Client.Site), Weight: row.Client.Weight, Via: string(row.Via),
-				DurableMS: planning.Rounded(row.Latency), ExecutedMS: planning.Rounded(executed[i].Latency)}
-			if row.Client.Weight == 0 {
-				c.Weight = 1
-			}
-			if s.check != nil {
-				c.Durable, c.Executed = s.offset(2*i), s.offset(2*i+1)
-			}
-			out.Clients = append(out.Clients, c)
+		for i := 0; i < len(s.rows); i += len(q.moments()) {
+			out.Clients = append(out.Clients, s.client(i))
 		}
 		d.Systems = append(d.Systems, out)
 	}
 	return d
 }
 
+// client returns what the client gets whose rows begin with the ith.
+func (s *plannedSystem) client(i int) clientDocument {
+	row := s.rows[i]
+	c := clientDocument{Site: string(row.Client.Site), Weight: cmp.Or(row.Client.Weight, 1), Via: string(row.Via)}
+	ms := func(k int) float64 { return planning.Rounded(s.rows[i+k].Latency) }
+	if s.system.Byzantine() {
+		c.ByzantineClient = &ByzantineClient{ms(0), ms(1), ms(2), s.offset(i), s.offset(i + 1), s.offset(i + 2)}
+	} else {
+		c.CrashClient = &CrashClient{ms(0), ms(1), s.offset(i), s.offset(i + 1)}
+	}
+	return c
+}
+
+// offset returns what was measured of the ith row, nil if nothing was.
 func (s *plannedSystem) offset(i int) *offsetDocument {
+	if s.check == nil {
+		return nil
+	}
 	c := s.check[i]
 	return &offsetDocument{MeasuredMS: planning.Rounded(c.Measured), FromMS: planning.Rounded(c.Low),
 		ToMS: planning.Rounded(c.High),
 		Off:  c.Off(), Claimed: c.Claimed}
 }
 
-func latencyOf(rows []plan.Row) latencyDocument {
+func (s *plannedSystem) latencyOf(m plan.Moment) latencyDocument {
+	rows := plan.Of(s.rows, s.system, m)
 	at := func(of func([]plan.Row, float64) time.Duration, share float64) float64 {
 		return planning.Rounded(of(rows, share))
 	}

@@ -2,6 +2,7 @@
 package plancmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +17,6 @@ import (
 	"github.com/foresay/foresay/internal/cli/command"
 	"github.com/foresay/foresay/internal/cli/planning"
 	"github.com/foresay/foresay/internal/nearest"
-	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/plan"
 	"github.com/foresay/foresay/wan"
 )
@@ -54,8 +54,11 @@ placed.
   foresay smr plan --wan na3                           the placement of a paper
   foresay smr plan --wan net.json --replicas 3         the best placement for each protocol
   foresay smr plan --wan net.json --replicas a,b,c --clients a=3,d --per-client
+  foresay smr plan --wan net.json --replicas 4 --protocol pbft,zyzzyva
 
-The figures are of a model in which nobody waits for others: Fast Paxos is that fast only if
+Of protocols whose replicas may lie, which are asked for by name, it tells when the first reply
+comes, on which a client can go on if it guesses, when the reply is confirmed, and what a read takes
+that goes around the order. The  figures are of a model in which nobody waits for others: Fast Paxos is that fast only if
 commands do not collide, EPaxos only if they do not conflict. --check has the protocols run in the
 simulator and compares; it fails where a measurement is more than 5 % off what the model expects,
 which is a range where an execution depends on what else goes on.`,
@@ -74,14 +77,17 @@ which is a range where an execution depends on what else goes on.`,
 	flags.StringVar(&f.leader, "leader", "",
 		"the `site` of the leader or coordinator (default: the best, or the first of --replicas)")
 	flags.StringSliceVar(&f.protocols, "protocol", nil, "only these protocols, with commas between")
-	flags.StringVar(&f.by, "by", "durable-p50",
-		"what the best is the best for: durable or executed, then -p50, -p95 or -worst")
+	flags.StringVar(&f.by, "by", "",
+		"what the best is the best for: durable or executed, then -p50, -p95 or -worst (default durable-p50); of "+
+			"Byzantine protocols first, confirmed or read (default confirmed-p50)")
 	flags.DurationVar(&f.slack, "slack", 0, "what Domino's clients add to the arrival times that they predict")
 	flags.DurationVar(&f.jitter, "jitter", 0,
 		"a bound of the jitter of each link between sites, on top of the network's own")
 	flags.BoolVar(&f.busy, "busy", false, "other commands come all the time, so that Domino's replicas tell sooner how "+
 		"far they are")
 	f.Flags(flags)
+	command.SetChoices(flags.Lookup("protocol"), planning.Names(systems()))
+	command.SetChoices(flags.Lookup("by"), goals())
 	return c
 }
 
@@ -92,7 +98,7 @@ type question struct {
 	count    int          // of replicas to be placed, 0 if they are given
 	among    []wan.Site
 	systems  []plan.System
-	ack      smr.Ack
+	until    plan.Moment
 	share    float64
 	jittered bool // some link between sites has jitter
 	rough    bool // or loses something, or is thin
@@ -144,14 +150,66 @@ func (f *asked) question() (question, error) {
 	for _, c := range clients {
 		q.setting.Clients = append(q.setting.Clients, plan.Client(c))
 	}
+	if q.systems, err = f.systems(); err != nil {
+		return q, err
+	}
 	if err := f.placement(&q, d); err != nil {
 		return q, err
 	}
-	if q.systems, err = planning.Systems("smr plan", f.protocols, plan.Systems(), plan.Floor); err != nil {
-		return q, err
+	q.until, q.share, err = ParseBy(cmp.Or(f.by, q.usual().String()+"-p50"))
+	if err == nil && !slices.Contains(q.moments(), q.until) {
+		err = command.Usagef("smr plan: --by is %q, of which %s has nothing to say", f.by, q.systems[1])
 	}
-	q.ack, q.share, err = ParseBy(f.by)
 	return q, err
+}
+
+// usual is the moment by which a plan is best, unless it is asked for another one.
+func (q question) usual() plan.Moment {
+	if q.systems[0].Byzantine() {
+		return plan.Confirmed
+	}
+	return plan.Durable
+}
+
+// moments are those that the tables have.
+func (q question) moments() []plan.Moment { return q.systems[0].Moments() }
+
+// systems are all that can be asked for.
+func systems() []plan.System { return slices.Concat(plan.Systems(), plan.ByzantineSystems()) }
+
+// ParseSystem understands the name of a protocol.
+func ParseSystem(name string) (plan.System, error) {
+	return planning.System("smr plan", name, systems())
+}
+
+// systems returns the floor and the protocols that are asked for, all of one family: two families
+// have no floor in common.
+func (f *asked) systems() ([]plan.System, error) {
+	if len(f.protocols) == 0 {
+		return append([]plan.System{plan.Floor}, plan.Systems()...), nil
+	}
+	all, err := planning.Systems("smr plan", f.protocols, systems(), plan.Floor)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range all[1:] {
+		if s.Byzantine() != all[1].Byzantine() {
+			return nil, command.Usagef("smr plan: --protocol: %s and %s do not survive the same faults; ask for one at a time",
+				all[1], s)
+		}
+	}
+	if all[1].Byzantine() {
+		all[0] = plan.ByzantineFloor
+	}
+	return all, nil
+}
+
+// least is how few replicas make sense: with fewer, nobody may lie.
+func (q question) least() int {
+	if q.systems[0].Byzantine() {
+		return 4
+	}
+	return 1
 }
 
 // placement understands where replicas are, or how many.
@@ -159,10 +217,10 @@ func (f *asked) placement(q *question, d wan.Deployment) error {
 	n, err := strconv.Atoi(f.replicas)
 	all := d.Matrix.Sites()
 	switch {
-	case f.replicas == "" && d.Replicas != nil && f.among == nil:
+	case f.replicas == "" && len(d.Replicas) >= q.least() && f.among == nil:
 		q.setting.Replicas = d.Replicas
 	case f.replicas == "":
-		q.count = min(3, max(1, len(all)))
+		q.count = min(max(3, q.least()), max(1, len(all)))
 	case err == nil:
 		if q.count = n; n < 1 || n > command.MaxReplicas {
 			return command.Usagef("smr plan: --replicas is %d; want 1 to %d", n, command.MaxReplicas)
@@ -176,6 +234,10 @@ func (f *asked) placement(q *question, d wan.Deployment) error {
 			return command.Usagef("smr plan: --replicas has %d sites; want at most %d", len(q.setting.Replicas),
 				command.MaxReplicas)
 		}
+	}
+	if n := q.count + len(q.setting.Replicas); n < q.least() {
+		return command.Usagef("smr plan: %s of %s do not survive one that lies; want at least %d",
+			command.Counted(n, "replica"), q.systems[1], q.least())
 	}
 	if q.among, err = planning.Sites("smr plan", "--among", f.among, d.Matrix); err != nil {
 		return err
@@ -209,17 +271,28 @@ func (f *asked) placement(q *question, d wan.Deployment) error {
 	return nil
 }
 
-// ParseBy understands what a plan is best by: an acknowledgement and a share of the clients, such
+// ParseBy understands what a plan is best by: a moment and a share of the clients, such
 // as executed-p95.
-func ParseBy(text string) (smr.Ack, float64, error) {
-	acks := map[string]smr.Ack{"durable": smr.AckDurable, "executed": smr.AckExecuted}
+func ParseBy(text string) (plan.Moment, float64, error) {
 	shares := map[string]float64{"p50": 0.5, "p95": 0.95, "worst": 1}
 	kind, share, _ := strings.Cut(text, "-")
-	if acks[kind] == 0 || shares[share] == 0 {
-		return 0, 0, command.Usagef("smr plan: --by is %q; want durable or executed, and -p50, -p95 or -worst%s", text,
-			nearest.Hint(text, command.Choices("by")))
+	for m := plan.Durable; m <= plan.Read; m++ {
+		if m.String() == kind && shares[share] > 0 {
+			return m, shares[share], nil
+		}
 	}
-	return acks[kind], shares[share], nil
+	return 0, 0, command.Usagef("smr plan: --by is %q; want durable or executed, of Byzantine protocols first, confirmed "+
+		"or read, and -p50, -p95 or -worst%s", text, nearest.Hint(text, goals()))
+}
+
+// goals are what --by can be.
+func goals() (names []string) {
+	for m := plan.Durable; m <= plan.Read; m++ {
+		for _, share := range []string{"p50", "p95", "worst"} {
+			names = append(names, m.String()+"-"+share)
+		}
+	}
+	return names
 }
 
 // plan computes what is asked for.
@@ -265,5 +338,5 @@ func (q question) place(system plan.System, progress func(done, of int) error) (
 }
 
 func (q question) goal(system plan.System) plan.Goal {
-	return plan.Goal{System: system, Ack: q.ack, Share: q.share}
+	return plan.Goal{System: system, Until: q.until, Share: q.share}
 }

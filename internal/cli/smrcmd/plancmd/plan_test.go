@@ -57,6 +57,14 @@ func TestPlanTables(t *testing.T) {
 		{"--wan net.json --jitter 2ms --replicas middle --clients left --protocol raft",
 			[]string{"1 client, replicas at middle", "\nraft middle 20 20 20 20 20 20\n", "\nraft middle 24 24 24 24 24 24\n"}},
 		{"--wan na5 --busy --protocol domino-direct", []string{"\ndomino-direct 40 51 51 55 81.5 81.5\n"}},
+		{"--wan na4 --protocol pbft,zyzzyva --per-client", []string{
+			"na4, 9 clients, replicas at TX, WA, VA, QC; ms\n",
+			"\nbyzantine-floor 11 23 23 43 67 67 43 67 67\n", "\npbft TX 30 51 51 72.5 93 93 43 67 67\n",
+			"\nzyzzyva TX 68 80.5 80.5 68 80.5 80.5 43 67 67\n", "\nzyzzyva takes longer if a replica is slow or silent\n",
+			"\nfirst, by client\n", "\nconfirmed, by client\n", "\nread, by client\n",
+		}},
+		{"--wan na3 --replicas 4 --protocol pbft --by first-p50", []string{"4 replicas where first-p50 is best"}},
+		{"--wan na3 --protocol pbft", []string{"4 replicas where confirmed-p50 is best"}},
 		{"--wan na3 --slack 8ms --protocol domino --per-client", []string{"\ndomino WA 46 67 67 106 117 117\n"}},
 	} {
 		out, errs, code := runPlanCommand(t.Context(), strings.Fields(c.args)...)
@@ -87,6 +95,36 @@ func TestPlanCheck(t *testing.T) {
 		"--clients", "VA,TX")
 	if code != 0 || errs != "" || strings.Count(out, "not claimed") != 2 || !strings.Contains(out, "900 calls a second") {
 		t.Errorf("code %d, %s%s", code, errs, out)
+	}
+}
+
+// TestByzantinePlan has the check, JSON and the picture of protocols whose replicas may lie.
+func TestByzantinePlan(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "plan.svg")
+	out, errs, code := runPlanCommand(t.Context(), "--wan", "globe4", "--json", "--check", "--protocol", "pbft,zyzzyva",
+		"--svg", file)
+	var d plancmd.Document
+	dec := json.NewDecoder(strings.NewReader(out))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&d); err != nil || code != 0 {
+		t.Fatalf("code %d, %s%v", code, errs, err)
+	}
+	floor, pbft := d.Systems[0], d.Systems[1]
+	if floor.System != "byzantine-floor" || floor.Clients[0].Read != nil || floor.Confirmed.P50MS != 156 {
+		t.Errorf("%+v", floor)
+	}
+	c := pbft.Clients[0]
+	if pbft.Leader != "SG" || pbft.First.P50MS != 118 || pbft.Confirmed.P50MS != 280 || pbft.ByzantineSystem.Read.P50MS !=
+		156 || pbft.CrashSystem != nil || c.CrashClient != nil || c.FirstMS == 0 || c.First.MeasuredMS != c.FirstMS ||
+		c.Confirmed.MeasuredMS != c.ConfirmedMS || c.Read.MeasuredMS != c.ReadMS {
+		t.Errorf("%+v %+v", pbft, c)
+	}
+	picture, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if dots, err := plantest.Dots(picture); err != nil || dots != 3*6*3+3 {
+		t.Errorf("%d dots, %v", dots, err)
 	}
 }
 
@@ -179,6 +217,10 @@ func TestPlanErrors(t *testing.T) {
 		{"--wan na3 --clients=", 2, "--clients is empty"},
 		{"--wan na3 --protocol paxos", 2, `--protocol: unknown protocol "paxos" (want raft, `},
 		{"--wan na3 --by p50", 2, `--by is "p50"; want durable or executed`},
+		{"--wan na3 --by read-p50", 2, `--by is "read-p50", of which raft has nothing to say`},
+		{"--wan na4 --by durable-p50 --protocol pbft", 2, `--by is "durable-p50", of which pbft has nothing to say`},
+		{"--wan na4 --protocol pbft,raft", 2, "pbft and raft do not survive the same faults"},
+		{"--wan na3 --protocol zyzzyva --replicas 3", 2, "do not survive one that lies; want at least 4"},
 		{"--wan na3 --slack -1s", 2, "--slack is -1s"},
 		{"--wan na3 --slack 25h", 2, "--slack is 25h0m0s; want 0 to a day"},
 		{"--wan na3 --jitter -1s", 2, "--jitter is -1s"},

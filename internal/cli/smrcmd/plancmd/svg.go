@@ -1,13 +1,13 @@
 package plancmd
 
 import (
+	"fmt"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/foresay/foresay/internal/cli/command"
 	"github.com/foresay/foresay/internal/cli/planning"
-	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/plan"
 )
 
@@ -22,8 +22,23 @@ const (
 	planRow   = 40
 )
 
-// SVG draws a row for each system, on an axis of milliseconds: a dot for each client, above the
-// line for durable and below it for executed, and a stroke at the median.
+// mark is how the dots of a moment look, and how far below the line of their system they are.
+type mark struct {
+	style string
+	up    float64
+}
+
+// marks are those of a system's moments, in order.
+func marks() []mark {
+	return []mark{
+		{`r="4.5" fill="#0072b2" fill-opacity="0.75"`, -8},
+		{`r="4" fill="#ffffff" fill-opacity="0.6" stroke="#d55e00" stroke-width="2"`, 8},
+		{`r="3" fill="#009e73" fill-opacity="0.75"`, 0},
+	}
+}
+
+// SVG draws a row for each system, on an axis of milliseconds: a dot for each client, the first
+// moment's above the line and the second's below it, and a stroke at the median.
 func (r *planned) SVG() []byte {
 	var longest time.Duration
 	for _, s := range r.systems {
@@ -33,12 +48,13 @@ func (r *planned) SVG() []byte {
 	p := planning.Picture{
 		Title: r.heading(), TitleSize: 15, Width: planWidth, Left: left, Right: planRight, Top: planTop,
 		Bottom: planTop + planRow*len(r.systems), Longest: longest,
-		Legend: []string{
-			`<circle cx="22" cy="48" r="4.5" fill="#0072b2"/><text x="32" y="52">a client&#8217;s latency until durable</text>`,
-			`<circle cx="232" cy="48" r="4" fill="#ffffff" stroke="#d55e00" stroke-width="2"/><text x="242" y="52">until executed</text>`,
-			`<path d="M350 42v12" stroke="#24292f" stroke-width="2"/><text x="358" y="52">median; ms</text>`,
-		},
 	}
+	for i, m := range r.question.moments() {
+		p.Legend = append(p.Legend, fmt.Sprintf(`<circle cx="%d" cy="48" %s/><text x="%d" y="52">%v</text>`, 22+110*i,
+			marks()[i].style, 32+110*i, m))
+	}
+	p.Legend = append(p.Legend,
+		`<path d="M350 42v12" stroke="#24292f" stroke-width="2"/><text x="358" y="52">median; a dot for each client; ms</text>`)
 	p.Begin()
 	for i, s := range r.systems {
 		y := float64(planTop + planRow*i + planRow/2)
@@ -49,15 +65,11 @@ func (r *planned) SVG() []byte {
 		}
 		p.Add(`<text x="16" y="%.1f" font-size="10" fill="#57606a">%s</text>`, y+12, planning.Escaped(place))
 		p.Add(`<path d="M%.1f %.1fH%d" stroke="#d0d7de"/>`, left, y, planRight)
-		for _, ack := range []smr.Ack{smr.AckDurable, smr.AckExecuted} {
-			up, style := -8.0, `r="4.5" fill="#0072b2" fill-opacity="0.75"`
-			if ack == smr.AckExecuted {
-				up, style = 8, `r="4" fill="#ffffff" fill-opacity="0.6" stroke="#d55e00" stroke-width="2"`
-			}
-			rows := plan.Of(s.rows, s.system, ack)
+		for i, m := range r.question.moments() {
+			rows, up := plan.Of(s.rows, s.system, m), marks()[i].up
 			for _, row := range rows {
-				p.Add(`<circle cx="%.1f" cy="%.1f" %s><title>%s, %v: %s ms</title></circle>`, p.X(row.Latency), y+up, style,
-					planning.Escaped(string(row.Client.Site)), ack, planning.Millis(row.Latency))
+				p.Add(`<circle cx="%.1f" cy="%.1f" %s><title>%s, %v: %s ms</title></circle>`, p.X(row.Latency), y+up,
+					marks()[i].style, planning.Escaped(string(row.Client.Site)), m, planning.Millis(row.Latency))
 			}
 			median := p.X(plan.Quantile(rows, 0.5))
 			p.Add(`<path d="M%.1f %.1fV%.1f" stroke="#24292f" stroke-width="2"/>`, median, y+up-7, y+up+7)

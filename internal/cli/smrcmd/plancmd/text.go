@@ -11,7 +11,6 @@ import (
 	"github.com/foresay/foresay/internal/cli/command"
 	"github.com/foresay/foresay/internal/cli/planning"
 	"github.com/foresay/foresay/internal/plansim"
-	"github.com/foresay/foresay/smr"
 	"github.com/foresay/foresay/smr/plan"
 	"github.com/foresay/foresay/wan"
 )
@@ -62,7 +61,7 @@ func (r *planned) findLeaders() error {
 		if err != nil {
 			return fmt.Errorf("smr plan: %w", err)
 		}
-		if best.Latency < plan.Quantile(plan.Of(s.rows, s.system, r.question.ack), r.question.share) {
+		if best.Latency < plan.Quantile(plan.Of(s.rows, s.system, r.question.until), r.question.share) {
 			s.better = best
 		}
 	}
@@ -87,9 +86,9 @@ func (r *planned) WriteText(w io.Writer, perClient bool) {
 		fmt.Fprintln(w, "what links lose, their tails and their bandwidths are not in the model")
 	}
 	if perClient {
-		for _, ack := range []smr.Ack{smr.AckDurable, smr.AckExecuted} {
-			fmt.Fprintf(w, "\n%v, by client\n", ack)
-			r.clients(ack).Write(w)
+		for _, m := range q.moments() {
+			fmt.Fprintf(w, "\n%v, by client\n", m)
+			r.clients(m).Write(w)
 		}
 	}
 	if t := r.checks(); len(t.Rows) > 1 {
@@ -120,13 +119,16 @@ func (r *planned) heading() string {
 }
 
 func (q question) by() string {
-	return fmt.Sprintf("%v-%s", q.ack, map[float64]string{0.5: "p50", 0.95: "p95", 1: "worst"}[q.share])
+	return fmt.Sprintf("%v-%s", q.until, map[float64]string{0.5: "p50", 0.95: "p95", 1: "worst"}[q.share])
 }
 
 // quantiles is the table of all systems.
 func (r *planned) quantiles(of func([]plan.Row, float64) time.Duration) *planning.Table {
-	t := &planning.Table{Left: 2, Rows: [][]string{{"", "replicas", "durable p50", "p95", "worst", "executed p50", "p95",
-		"worst"}}}
+	head := []string{"", "replicas"}
+	for _, m := range r.question.moments() {
+		head = append(head, m.String()+" p50", "p95", "worst")
+	}
+	t := &planning.Table{Left: 2, Rows: [][]string{head}}
 	for _, s := range r.systems {
 		place := strings.Join(command.SiteNames(s.replicas()), " ")
 		if r.question.count == 0 {
@@ -134,9 +136,9 @@ func (r *planned) quantiles(of func([]plan.Row, float64) time.Duration) *plannin
 			t.Rows[0][1] = "led by"
 		}
 		row := []string{string(s.system), place}
-		for _, ack := range []smr.Ack{smr.AckDurable, smr.AckExecuted} {
+		for _, m := range r.question.moments() {
 			for _, share := range shares() {
-				row = append(row, planning.Millis(of(plan.Of(s.rows, s.system, ack), share)))
+				row = append(row, planning.Millis(of(plan.Of(s.rows, s.system, m), share)))
 			}
 		}
 		t.Rows = append(t.Rows, row)
@@ -156,7 +158,7 @@ func (r *planned) writeLeaders(w io.Writer) {
 		if s.better.Replicas == nil {
 			continue
 		}
-		v := verdict{s.better.Replicas[0], plan.Quantile(plan.Of(s.rows, s.system, r.question.ack), r.question.share),
+		v := verdict{s.better.Replicas[0], plan.Quantile(plan.Of(s.rows, s.system, r.question.until), r.question.share),
 			s.better.Latency}
 		if names[v] == nil {
 			order = append(order, v)
@@ -174,6 +176,7 @@ func (r *planned) writeConditions(w io.Writer) {
 	conditions := map[plan.System]string{
 		plan.FastPaxos: "fastpaxos takes longer if calls overlap",
 		plan.EPaxos:    "epaxos takes longer if commands conflict",
+		plan.Zyzzyva:   "zyzzyva takes longer if a replica is slow or silent",
 	}
 	var named []string
 	for _, s := range r.systems {
@@ -187,7 +190,7 @@ func (r *planned) writeConditions(w io.Writer) {
 }
 
 // clients is the table of what each client gets.
-func (r *planned) clients(ack smr.Ack) *planning.Table {
+func (r *planned) clients(m plan.Moment) *planning.Table {
 	t := &planning.Table{Left: 1, Rows: [][]string{{""}}}
 	for _, c := range r.question.setting.Clients {
 		name := string(c.Site)
@@ -198,7 +201,7 @@ func (r *planned) clients(ack smr.Ack) *planning.Table {
 	}
 	for _, s := range r.systems {
 		t.Rows[0] = append(t.Rows[0], string(s.system))
-		for i, row := range plan.Of(s.rows, s.system, ack) {
+		for i, row := range plan.Of(s.rows, s.system, m) {
 			t.Rows[1+i] = append(t.Rows[1+i], planning.Millis(row.Latency))
 		}
 	}
@@ -207,14 +210,18 @@ func (r *planned) clients(ack smr.Ack) *planning.Table {
 
 // checks is the table of what was measured.
 func (r *planned) checks() *planning.Table {
-	t := &planning.Table{Left: 1, Rows: [][]string{{"", "durable p50", "p95", "off", "executed p50", "p95", "off"}}}
+	head := []string{""}
+	for _, m := range r.question.moments() {
+		head = append(head, m.String()+" p50", "p95", "off")
+	}
+	t := &planning.Table{Left: 1, Rows: [][]string{head}}
 	for _, s := range r.systems {
 		if s.check == nil {
 			continue
 		}
 		row := []string{string(s.system)}
-		for _, ack := range []smr.Ack{smr.AckDurable, smr.AckExecuted} {
-			measured, off := s.measured(ack)
+		for _, m := range r.question.moments() {
+			measured, off := s.measured(m)
 			row = append(row, planning.Millis(plan.Quantile(measured, 0.5)), planning.Millis(plan.Quantile(measured, 0.95)), off)
 		}
 		t.Rows = append(t.Rows, row)
