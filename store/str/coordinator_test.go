@@ -1,6 +1,7 @@
 package str
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"testing"
@@ -66,6 +67,46 @@ func TestFinishedMeanwhile(t *testing.T) {
 	c.Receive(c.env, 11, told{asked[0].Ref, result{State: committed, At: 9}})
 	if d := only[store.Decided](c.said()); len(d) != 1 || d[0].Verdict != store.Committed || d[0].Version.Time != 9 {
 		t.Errorf("its client is told %+v", d)
+	}
+}
+
+// TestFinishedInOrder has a coordinator find out that somebody else has committed a transaction
+// and, before it, one that it depends on: whether these are committed still as far as it knows, or
+// are aborted, its clients are told in that order, and no snapshot has the first one meanwhile.
+func TestFinishedInOrder(t *testing.T) {
+	for _, gaveUp := range []bool{false, true} {
+		t.Run(fmt.Sprint("aborted=", gaveUp), func(t *testing.T) {
+			c := newSoloCoordinator(t)
+			a, b := c.key(0, "a"), c.key(0, "b")
+			c.begins(5, b)
+			first := only[kit.Ask](c.commits(5, 6, a))
+			expectValues(t, c.begins(10, a), "5")
+			second := only[kit.Ask](c.commits(10, 11, b))
+			if gaveUp {
+				c.abort(c.env, c.txns[txnID(5)], store.Locked)
+				asked := only[kit.Ask](c.said())
+				second, first = asked[:1], asked[1:]
+			}
+			c.Receive(c.env, 11, told{second[0].Ref, result{State: committed, At: 12}})
+			c.Receive(c.env, 11, told{second[0].Ref, result{State: committed, At: 12}})
+			if d := only[store.Decided](c.said()); len(d) > 0 {
+				t.Errorf("before the first one: %+v", d)
+			}
+			expectValues(t, c.begins(20, a))
+			if !gaveUp { // it was prepared before somebody else came
+				c.Receive(c.env, 11, told{first[0].Ref, result{State: prepared}})
+				c.Expire(c.env, txnTimer{txnID(5)})
+				if first = only[kit.Ask](c.said()); len(first) != 1 {
+					t.Fatalf("the group is asked %+v", first)
+				}
+			}
+			c.Receive(c.env, 11, told{first[0].Ref, result{State: committed, At: 8}})
+			d := only[store.Decided](c.said())
+			if len(d) != 2 || d[0].ID != txnID(5) || d[0].Version.Time != 8 || d[1].ID != txnID(10) ||
+				d[0].Verdict != store.Committed || d[1].Verdict != store.Committed {
+				t.Errorf("clients are told %+v", d)
+			}
+		})
 	}
 }
 

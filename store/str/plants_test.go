@@ -410,6 +410,20 @@ func awayPlants() []plant.Bug {
 			Old: "t.asked%finishedLooks == 0 {", New: "t.asked%finishedLooks == 0 && !MUTANT {",
 		},
 		{
+			Name: "what others have finished is told as it is heard of", Test: "TestFinishedInOrder",
+			Old: "\tif r.State == committed && t.dependsStill() {\n",
+			New: "\tif r.State == committed && t.dependsStill() && !MUTANT {\n",
+		},
+		{
+			Name: "what others have finished shows what it was", Test: "TestFinishedInOrder",
+			Old: "\t\tx.agreed, x.sought = true, true\n", New: "\t\tx.agreed, x.sought = !MUTANT, true\n",
+		},
+		{
+			Name: "what was aborted in vain depends on nothing", Test: "TestFinishedInOrder",
+			Old: "\t\tt.stood = append(t.stood, on)\n",
+			New: "\t\tif !MUTANT {\n\t\t\tt.stood = append(t.stood, on)\n\t\t}\n",
+		},
+		{
 			Name: "who is left out has served nothing (S19)", Test: "TestLeftOut",
 			Old: "\tif len(s.dropped) > 0 {\n", New: "\tif len(s.dropped) > 0 && !MUTANT {\n",
 		},
