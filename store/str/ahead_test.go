@@ -25,8 +25,8 @@ func aheadPlants() []plant.Bug {
 		},
 		{
 			Name: "who finishes it commits what is held", Test: "TestAheadNotices/55",
-			Old: "\tif r.states[first].Reason == store.Lapsed {",
-			New: "\tif r.states[first].Reason == store.Lapsed && !MUTANT {",
+			Old: "\tif fenced && r.states[first].Reason == store.Lapsed {",
+			New: "\tif fenced && r.states[first].Reason == store.Lapsed && !MUTANT {",
 		},
 		{
 			Name: "who finishes it aborts what was held, and is confirmed since", Test: "TestConfirmed",
