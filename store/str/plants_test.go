@@ -283,7 +283,7 @@ func certifyPlants() []plant.Bug {
 			Old: " || s.doubted[h.part.ID])", New: " || s.doubted[h.part.ID] && !MUTANT)",
 		},
 		{
-			Name: "one that was refused is prepared behind that", Test: "TestSeedsNotice/72",
+			Name: "one that was refused is prepared behind that", Test: "TestSeedsNotice/3002",
 			Old: "!settled || s.fenced[p.ID] || s.proposed[p.ID] ||",
 			New: "!settled || (s.fenced[p.ID] || s.proposed[p.ID]) && !MUTANT ||",
 		},
