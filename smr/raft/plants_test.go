@@ -194,7 +194,8 @@ func partPlants() []plant.Bug {
 		},
 		{
 			Name: "a part's patience is less than its network needs", Test: "TestPartPatience",
-			Old: "max(r.Tempo.Times(1.5), r.patient)", New: "max(r.Tempo.Times(map[bool]float64{false: 1.5}[MUTANT]), r.patient)",
+			Old: "max(r.Tempo.Times(1.5), r.patient)",
+			New: "max(r.Tempo.Times(map[bool]float64{false: 1.5}[MUTANT]), r.patient)",
 		},
 		{
 			Name: "a part is more patient than others", Test: "TestPartPatience",

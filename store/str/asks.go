@@ -43,8 +43,8 @@ func (s *server) onAsk(env *protocol.Env[store.Message], from protocol.ID, m kit
 	s.askGroup(env, q, command)
 }
 
-// leader returns which other server leads, 0 if that is not known. Until followers elect another one
-// they name one that is gone, so it has to have been heard lately.
+// leader returns which other server leads, 0 if that is not known. Until followers elect another
+// one they name one that is gone, so it has to have been heard lately.
 func (s *server) leader(env *protocol.Env[store.Message]) protocol.ID {
 	id := s.group.Leader().ID
 	if was, at := s.group.LastLed(); id == s.cfg.ID || was == id && env.Now-at > s.cfg.RoundTrip {

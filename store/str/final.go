@@ -259,8 +259,8 @@ func (c *coordinator) adopt(env *protocol.Env[store.Message], t *txn, shard uint
 	c.carryOut(env, t, []uint32{shard})
 }
 
-// dependsStill reports whether it is not known here how something has ended that the transaction depends
-// on.
+// dependsStill reports whether it is not known here how something has ended that the transaction
+// depends on.
 func (t *txn) dependsStill() bool {
 	return len(t.on) > 0 || slices.ContainsFunc(t.stood, func(on *txn) bool { return on.decided == nil })
 }
@@ -268,7 +268,10 @@ func (t *txn) dependsStill() bool {
 // seek asks how those have ended that a transaction depends on which somebody else has committed:
 // so that one has committed them. Nobody reads what they write until it is known when.
 func (c *coordinator) seek(env *protocol.Env[store.Message], t *txn) {
-	on := append(slices.Collect(maps.Values(t.on)), t.stood...)
+	on := slices.Clone(t.stood)
+	for _, x := range t.on { //pure:ok they are sorted
+		on = append(on, x)
+	}
 	slices.SortFunc(on, func(a, b *txn) int { return a.id.Compare(b.id) })
 	for _, x := range on {
 		if x.stage != locally || x.agreed {
@@ -287,9 +290,9 @@ func (c *coordinator) seekAgain(env *protocol.Env[store.Message], t *txn) {
 	}
 }
 
-// adoptNext goes on with those that somebody else has committed, once it is known how all have
+// endNext goes on with those that somebody else has committed, once it is known how all have
 // ended that they depended on.
-func (c *coordinator) adoptNext(env *protocol.Env[store.Message]) {
+func (c *coordinator) endNext(env *protocol.Env[store.Message]) {
 	for i := 0; i < len(c.finished); i++ {
 		if f := c.finished[i]; !f.t.dependsStill() {
 			c.finished = slices.Delete(c.finished, i, i+1)
@@ -311,7 +314,7 @@ func (c *coordinator) tell(env *protocol.Env[store.Message], t *txn, d store.Dec
 	}
 	t.clients, t.stood = nil, nil
 	c.leaves(env, t)
-	c.adoptNext(env)
+	c.endNext(env)
 }
 
 // maybeForget forgets a transaction whose shards have all carried out the decision. The first one

@@ -158,7 +158,7 @@ func (c *coordinator) rescueStep(env *protocol.Env[store.Message], r *rescue) {
 	if r.part == nil || r.part.Held && !fenced {
 		return
 	}
-	if fenced && r.states[first].Reason == store.Lapsed { // its client may have been wrong, and only its coordinator would know
+	if fenced && r.states[first].Reason == store.Lapsed { // only its coordinator would know whether its client was wrong
 		c.rescueDecide(env, r, decide{ID: r.id, Reason: store.Lapsed, Held: true})
 		return
 	}

@@ -229,7 +229,7 @@ func (l *speculations) deliver(e event, x *executed) {
 // is final, which the coordinator may not know yet. The first shard has carried it out, and the one
 // that says so may have the outcome from who has finished it.
 func (l *speculations) heard(at *coordinator, v store.Version) {
-	for id, x := range l.of[at] { //pure:ok there is one at most
+	for id, x := range l.of[at] {
 		if c, ok := l.commits[id]; ok && id.Client == v.Client && uint64(c.at) == v.Time {
 			l.isFinal(x, c.at)
 		}
