@@ -33,6 +33,11 @@ type PartConfig[M any] struct {
 	Message func(smr.Message) M                 // puts a message or record of the part's into one of the owner's
 	Timer   func(protocol.Timer) protocol.Timer // the same for timers
 	Prefix  []byte                              // of the part's keys, those of the state among them
+	// Patience is for how long a follower does without a word of the leader's, and a leader without a
+	// quorum, if that is between 1.5 and 3 round trips: as long as it is in time, not in round trips,
+	// no stall of a host is taken for a loss where round trips are short. 0 is 3 round trips. A leader
+	// says something twice in each.
+	Patience time.Duration
 	// Truncate is told that the part needs none of its records below an index, which is one of the
 	// owner's log. nil: the part alone writes records.
 	Truncate func(env *protocol.Env[M], before uint64)
@@ -94,6 +99,7 @@ func NewPart[M any](cfg PartConfig[M]) (*Part[M], error) {
 		return nil, err
 	}
 	r.embed(cfg.Machine)
+	r.patient = cfg.Patience
 	p := &Part[M]{replica: r, hooks: cfg.Hooks, prefix: slices.Clone(cfg.Prefix)}
 	p.embed = protocol.Embedding[M, smr.Message]{Message: cfg.Message, Timer: cfg.Timer, Truncate: cfg.Truncate,
 		Prefix: p.prefix, App: cfg.Hooks.Said}

@@ -508,3 +508,22 @@ func TestCopyUnderLoad(t *testing.T) {
 		}
 	}
 }
+
+// TestPartPatience has a part miss its leader after a time of the owner's choice, which is no less
+// than 1.5 round trips and no more than 3.
+func TestPartPatience(t *testing.T) {
+	const ms = time.Millisecond
+	for _, tt := range []struct{ roundTrip, patience, want time.Duration }{
+		{100 * ms, 0, 300 * ms}, {100 * ms, 500 * ms, 300 * ms}, {300 * ms, 500 * ms, 500 * ms},
+		{400 * ms, 500 * ms, 600 * ms},
+	} {
+		p, err := NewPart(PartConfig[any]{Patience: tt.patience, Machine: &ledger{},
+			Group: smr.ReplicaConfig{ID: 1, Members: []smr.Member{{ID: 1}}, RoundTrip: tt.roundTrip}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.replica.patience(); got != tt.want {
+			t.Errorf("at round trips of %v it waits for %v, want %v", tt.roundTrip, got, tt.want)
+		}
+	}
+}

@@ -193,6 +193,15 @@ func partPlants() []plant.Bug {
 			New: "\t\tif o.denied++; o.denied > maxPageDenied && !MUTANT {",
 		},
 		{
+			Name: "a part's patience is less than its network needs", Test: "TestPartPatience",
+			Old: "max(r.Tempo.Times(1.5), r.patient)",
+			New: "max(r.Tempo.Times(map[bool]float64{false: 1.5}[MUTANT]), r.patient)",
+		},
+		{
+			Name: "a part is more patient than others", Test: "TestPartPatience",
+			Old: "\treturn min(most, max(", New: "\tif MUTANT {\n\t\tmost *= 2\n\t}\n\treturn min(most, max(",
+		},
+		{
 			Name: "the members are not written when they change", Test: "TestPartMembersNotice/1",
 			Old: "\t\tp.State.ChangeMembers(smr.Slot(index), *e.Members)\n\t\tp.writeMembers(env)\n",
 			New: "\t\tp.State.ChangeMembers(smr.Slot(index), *e.Members)\n\t\tif !MUTANT {\n\t\t\tp.writeMembers(env)\n\t\t}\n",

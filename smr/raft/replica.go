@@ -28,6 +28,7 @@ type replica struct {
 	leaderAt  time.Duration // when the leader was last heard
 	leaderWas protocol.ID   // who it was that was heard then
 	hasLeader bool          // it was heard within the patience, by the timer that missedTimer is
+	patient   time.Duration // PartConfig.Patience
 
 	lastSnapshot smr.Slot
 	saving       *raftpb.SnapshotMetadata // of the snapshot that is being written
@@ -68,7 +69,13 @@ func newReplica(cfg smr.ReplicaConfig) (*replica, error) {
 func (r *replica) beat() time.Duration { return max(r.Cfg.RoundTrip/2, time.Millisecond) }
 
 // patience is how long a follower does without a leader at least, and a leader without a quorum.
-func (r *replica) patience() time.Duration { return r.Tempo.Times(3) }
+func (r *replica) patience() time.Duration {
+	most := r.Tempo.Times(3)
+	if r.patient == 0 {
+		return most
+	}
+	return min(most, max(r.Tempo.Times(1.5), r.patient))
+}
 
 func (r *replica) load(
 	env *protocol.Env[smr.Message], log []protocol.Record[smr.Message],

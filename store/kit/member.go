@@ -2,6 +2,7 @@ package kit
 
 import (
 	"slices"
+	"time"
 
 	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/protocol"
@@ -28,6 +29,8 @@ type MemberConfig struct {
 	Prefix  string                    // of the group's keys
 	// LogEntries is how many entries the group keeps in its log; 0 is what package smr says.
 	LogEntries int
+	// Patience is raft.PartConfig's.
+	Patience time.Duration
 	// Message puts what the members say into a message of the protocol's, which embeds it; nil: they
 	// say it as it is.
 	Message func(Grouped) store.Message
@@ -77,7 +80,7 @@ func NewMember(cfg store.Config, at store.Place, of MemberConfig) (*Member, erro
 	group.SnapshotEvery = of.LogEntries
 	var err error
 	m.Part, err = raft.NewPart(raft.PartConfig[store.Message]{
-		Group: group, Machine: of.Machine, Hooks: of.Hooks, Prefix: []byte(of.Prefix),
+		Group: group, Machine: of.Machine, Hooks: of.Hooks, Prefix: []byte(of.Prefix), Patience: of.Patience,
 		Message: func(inner smr.Message) store.Message { return wrap(Grouped{inner}) },
 		Timer:   func(t protocol.Timer) protocol.Timer { return groupTimer{t} },
 	})

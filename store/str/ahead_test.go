@@ -11,6 +11,7 @@ import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr/raft"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/kit"
 	"github.com/foresay/foresay/store/storetest"
 )
 
@@ -25,8 +26,8 @@ func aheadPlants() []plant.Bug {
 		},
 		{
 			Name: "who finishes it commits what is held", Test: "TestAheadNotices/55",
-			Old: "\tif r.states[first].Reason == store.Lapsed {",
-			New: "\tif r.states[first].Reason == store.Lapsed && !MUTANT {",
+			Old: "\tif fenced && r.states[first].Reason == store.Lapsed {",
+			New: "\tif fenced && r.states[first].Reason == store.Lapsed && !MUTANT {",
 		},
 		{
 			Name: "who finishes it aborts what was held, and is confirmed since", Test: "TestConfirmed",
@@ -65,6 +66,15 @@ func aheadPlants() []plant.Bug {
 		{
 			Name: "a commit whose timestamp is not known is in each snapshot", Test: "TestCommittedUnknownWhen",
 			Old: "\tif at == 0 && !s.Txn.ReadOnly() {", New: "\tif at == 0 && !s.Txn.ReadOnly() && !MUTANT {",
+		},
+		{
+			Name: "what begins at a silent site waits for that", Test: "TestQuietSite",
+			Old: "\t\tcase o.at == 0 && len(", New: "\t\tcase o.at == 0 && !MUTANT && len(",
+		},
+		{
+			Name: "a silent site is forgotten", Test: "TestQuietSite",
+			Old: "\tc.Silent(site, quietTrips*c.cfg.RoundTrip)\n",
+			New: "\tif !MUTANT {\n\t\tc.Silent(site, quietTrips*c.cfg.RoundTrip)\n\t}\n",
 		},
 		{
 			Name: "a read outside of a transaction may lack what was told", Test: "TestGetSees",
@@ -314,5 +324,61 @@ func TestFollowsDenied(t *testing.T) {
 	if d := only[store.Done](said); len(only[store.SpeculateRequest](said)) > 0 || len(d) != 1 ||
 		d[0].Outcome.Verdict != store.Aborted {
 		t.Errorf("it says %+v", said)
+	}
+}
+
+// TestQuietSite has a client begin transactions elsewhere than at its own site, when coordinators
+// there answer none: one that has begun there, too, if its application was told nothing.
+func TestQuietSite(t *testing.T) {
+	a := newAlone(t)
+	const trip = 200 * time.Millisecond
+	c, err := newClient(store.Config{ID: 200, Layout: a.l, RoundTrip: trip})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Start(a.env, nil)
+	for site := range a.l.Sites {
+		c.Silent(site, time.Duration(site+1)) // by which it knows which is near
+	}
+	at := func(ref uint64) int {
+		_, o := c.begun.By(ref)
+		if o == nil {
+			t.Fatalf("call %d has begun nothing", ref)
+		}
+		return o.Site
+	}
+	declares := func(ref uint64) store.TxnID {
+		c.take(a.env, store.Declare{Ref: ref, Reads: []store.Key{a.key(0, "k")}})
+		id, _ := c.begun.By(ref)
+		return id
+	}
+	beats := func(id store.TxnID, n int) {
+		for range n {
+			a.env.Now += trip
+			c.Expire(a.env, kit.BeatTimer{ID: id})
+		}
+	}
+	a.env.Now = 100 * trip
+	first, second := declares(1), declares(2)
+	if at(1) != 0 || at(2) != 0 {
+		t.Fatalf("they begin at sites %d and %d", at(1), at(2))
+	}
+	beats(first, quietTries-1)
+	c.Receive(a.env, 10, store.DeclareReply{ID: first, Step: 1, At: 50}) // it is at it
+	beats(first, quietTries-1)
+	if at(1) != 0 {
+		t.Fatal("it does not wait for a coordinator that is at it")
+	}
+	c.Receive(a.env, 10, store.DeclareReply{ID: second, Step: 1, At: 50, Values: make([]store.Held, 1)})
+	a.said()
+	beats(first, quietTries)
+	if at(1) != 1 || at(2) != 0 {
+		t.Errorf("they are at sites %d and %d", at(1), at(2))
+	}
+	if got := only[store.Declared](a.said()); len(got) > 0 {
+		t.Errorf("applications are told %+v", got)
+	}
+	if declares(3); at(3) != 1 {
+		t.Errorf("the next one begins at site %d", at(3))
 	}
 }

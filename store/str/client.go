@@ -2,6 +2,7 @@ package str
 
 import (
 	"slices"
+	"time"
 
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/store"
@@ -18,6 +19,8 @@ type client struct {
 	// early came while it did not know yet which site is near: nothing is lost by waiting for that.
 	early []store.Message
 	seen  uint64 // the latest timestamp that it knows: a snapshot's or a commit's
+	// heard is when a coordinator of each site has said something last.
+	heard map[int]time.Duration
 	// denied are transactions of which its application was told that they are not committed. Of those
 	// that have only read a coordinator may remember that they are.
 	denied []pastTxn
@@ -45,14 +48,19 @@ type opened struct {
 	above uint64
 	got   *store.Held   // of a Get: what it has read, and is not known to be final yet
 	then  *store.Submit // is sent once it has begun; nil: nothing
+	moves int           // how often it began anew at another site
 }
 
 // homeTimer is when a client that found no site near goes on all the same.
 type homeTimer struct{}
 
 const (
-	// stepTries is how often a client asks for what a step reads: it may wait for others.
-	stepTries = 12
+	// stepTries is how often a client asks for what a step reads: it may wait for others. quietTries
+	// is after how many times it takes a site for silent of which it has heard nothing since, and
+	// quietTrips for how many round trips that one is not asked.
+	stepTries  = 12
+	quietTries = 3
+	quietTrips = 12
 	// beatTrips is how many round trips there are between a client's signs that it is there.
 	beatTrips = 4
 	// patientTries is how often the coordinator at which a transaction has begun is asked for its
@@ -67,7 +75,7 @@ func newClient(cfg store.Config) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &client{NearestCalls: calls, cfg: cfg}
+	c := &client{NearestCalls: calls, cfg: cfg, heard: map[int]time.Duration{}}
 	c.begun = kit.NewBegun(cfg.Layout, c.refuse)
 	return c, nil
 }
@@ -80,6 +88,9 @@ func (c *client) Start(env *protocol.Env[store.Message], _ []protocol.Record[sto
 
 // Receive implements protocol.Node.
 func (c *client) Receive(env *protocol.Env[store.Message], from protocol.ID, msg store.Message) {
+	if p, ok := c.Coordinator(from); ok {
+		c.heard[p.Site] = env.Now
+	}
 	switch m := msg.(type) {
 	case store.Get, store.Declare, store.Submit:
 		if !c.Lost() || c.goesOn(m) {
@@ -277,10 +288,13 @@ func (c *client) beat(env *protocol.Env[store.Message], id store.TxnID, o *opene
 			continue
 		}
 		waits = true
-		if s.Tries++; s.Tries > stepTries {
-			c.Silent(o.Site, stepTries*c.cfg.RoundTrip)
-			c.FindHome(env)
+		s.Tries++
+		if long := max(quietTries*c.cfg.RoundTrip, missAfter); s.Tries > quietTries && env.Now-c.heard[o.Site] >= long {
+			c.isQuiet(env, o.Site)
+		} else if s.Tries > stepTries {
 			c.begun.Abandon(env, id)
+		}
+		if c.begun.Of(id) != o {
 			return
 		}
 		c.ask(env, id, o, s)
@@ -293,6 +307,33 @@ func (c *client) beat(env *protocol.Env[store.Message], id store.TxnID, o *opene
 	here.At = o.at
 	c.begun.Tell(env, id, here)
 	env.After(beatTrips*c.cfg.RoundTrip, kit.BeatTimer{ID: id})
+}
+
+// isQuiet has transactions begin elsewhere than at a site whose coordinators say nothing: those too
+// that have begun there, if their applications have been told nothing. The others cannot go on.
+func (c *client) isQuiet(env *protocol.Env[store.Message], site int) {
+	c.Silent(site, quietTrips*c.cfg.RoundTrip)
+	c.FindHome(env)
+	for _, o := range c.begun.All() {
+		switch id, _ := c.begun.By(o.Ref); {
+		case o.Site != site:
+		case o.at == 0 && len(o.Steps) == 1 && c.Home() != site && o.moves < len(c.cfg.Layout.Sites):
+			c.beginAnew(env, o)
+		case o.Waits():
+			c.begun.Abandon(env, id)
+		}
+	}
+}
+
+// beginAnew has a transaction whose application has been told nothing yet begin another time.
+func (c *client) beginAnew(env *protocol.Env[store.Message], o *opened) {
+	id, _ := c.begun.By(o.Ref)
+	keys := o.Steps[0].Ask.Reads
+	for _, s := range o.Steps {
+		s.Answered = true // who waits for it goes on doing so
+	}
+	c.begun.Abandon(env, id)
+	c.begin(env, &opened{Opened: kit.Opened{Ref: o.Ref}, get: o.get, then: o.then, moves: o.moves + 1}, keys)
 }
 
 // ask asks for what a step reads or, of a Get that has read, whether that is final.
@@ -316,10 +357,7 @@ func (c *client) onGot(env *protocol.Env[store.Message], m store.Decided) bool {
 		return false
 	}
 	if m.Verdict == store.Committed && o.lacks() {
-		keys := o.Steps[0].Ask.Reads
-		o.Steps[0].Answered = true
-		c.begun.Close(env, m.ID)
-		c.begin(env, &opened{Opened: kit.Opened{Ref: o.Ref}, get: true}, keys)
+		c.beginAnew(env, o)
 		return true
 	}
 	if v := *o.got; m.Verdict == store.Committed && !v.Large {

@@ -440,6 +440,10 @@ func (c *coordinator) wordsAgain(env *protocol.Env[store.Message], t *txn) {
 	if t.decided != nil {
 		return
 	}
+	if t.sought {
+		c.seekAgain(env, t)
+		return
+	}
 	t.asked++
 	for i, k := range t.shards {
 		w := t.words[k]

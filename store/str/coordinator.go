@@ -40,11 +40,13 @@ type coordinator struct {
 	mute    map[protocol.ID]bool          // servers that have not answered a read since they were heard last
 	idle    map[protocol.ID]time.Duration // when servers said last that they serve no reads
 	rescue  map[store.TxnID]*rescue
-	past    past
-	tally   tally
-	begun   clock.Stamp // the latest snapshot that it has given
-	degree  degree      // how far transactions build on what is not final
-	tuning  tuning
+	// finished are transactions that wait for the ends of others, which others have finished too.
+	finished []finished
+	past     past
+	tally    tally
+	begun    clock.Stamp // the latest snapshot that it has given
+	degree   degree      // how far transactions build on what is not final
+	tuning   tuning
 }
 
 type (

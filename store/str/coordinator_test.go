@@ -1,13 +1,16 @@
 package str
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/foresay/foresay/clock"
+	"github.com/foresay/foresay/internal/wirefmt"
 	"github.com/foresay/foresay/protocol"
+	"github.com/foresay/foresay/smr/raft"
 	"github.com/foresay/foresay/store"
 	"github.com/foresay/foresay/store/kit"
 )
@@ -66,6 +69,46 @@ func TestFinishedMeanwhile(t *testing.T) {
 	c.Receive(c.env, 11, told{asked[0].Ref, result{State: committed, At: 9}})
 	if d := only[store.Decided](c.said()); len(d) != 1 || d[0].Verdict != store.Committed || d[0].Version.Time != 9 {
 		t.Errorf("its client is told %+v", d)
+	}
+}
+
+// TestFinishedInOrder has a coordinator find out that somebody else has committed a transaction
+// and, before it, one that it depends on: whether these are committed still as far as it knows, or
+// are aborted, its clients are told in that order, and no snapshot has the first one meanwhile.
+func TestFinishedInOrder(t *testing.T) {
+	for _, gaveUp := range []bool{false, true} {
+		t.Run(fmt.Sprint("aborted=", gaveUp), func(t *testing.T) {
+			c := newSoloCoordinator(t)
+			a, b := c.key(0, "a"), c.key(0, "b")
+			c.begins(5, b)
+			first := only[kit.Ask](c.commits(5, 6, a))
+			expectValues(t, c.begins(10, a), "5")
+			second := only[kit.Ask](c.commits(10, 11, b))
+			if gaveUp {
+				c.abort(c.env, c.txns[txnID(5)], store.Locked)
+				asked := only[kit.Ask](c.said())
+				second, first = asked[:1], asked[1:]
+			}
+			c.Receive(c.env, 11, told{second[0].Ref, result{State: committed, At: 12}})
+			c.Receive(c.env, 11, told{second[0].Ref, result{State: committed, At: 12}})
+			if d := only[store.Decided](c.said()); len(d) > 0 {
+				t.Errorf("before the first one: %+v", d)
+			}
+			expectValues(t, c.begins(20, a))
+			if !gaveUp { // it was prepared before somebody else came
+				c.Receive(c.env, 11, told{first[0].Ref, result{State: prepared}})
+				c.Expire(c.env, txnTimer{txnID(5)})
+				if first = only[kit.Ask](c.said()); len(first) != 1 {
+					t.Fatalf("the group is asked %+v", first)
+				}
+			}
+			c.Receive(c.env, 11, told{first[0].Ref, result{State: committed, At: 8}})
+			d := only[store.Decided](c.said())
+			if len(d) != 2 || d[0].ID != txnID(5) || d[0].Version.Time != 8 || d[1].ID != txnID(10) ||
+				d[0].Verdict != store.Committed || d[1].Verdict != store.Committed {
+				t.Errorf("clients are told %+v", d)
+			}
+		})
 	}
 }
 
@@ -268,6 +311,48 @@ func TestSuspect(t *testing.T) {
 		c.env.Now += trip / 2
 	}
 	t.Error("it does not find out that the site is silent")
+}
+
+// TestRescueByWords has whoever finishes a transaction commit it as soon as it knows as much as the
+// transaction's own coordinator would, and all servers hear of that at once. If its client's word
+// was out, only the first shard knows whether that has come.
+func TestRescueByWords(t *testing.T) {
+	format := wirefmt.NewFormat("str", 1, commandKinds()...)
+	for _, held := range []bool{false, true} {
+		c := newSoloCoordinator(t)
+		readers := []protocol.ID{11, 21, 31}
+		p := part{ID: txnID(5), At: 5, Local: 6, Shards: []uint32{0}, Origin: c.l.Sites[1].Coordinators[0], Held: held,
+			Writes: []store.Write{{Key: c.key(0, "a")}}}
+		c.Receive(c.env, 11, orphan{p})
+		if wanted := only[wordWanted](c.said()); len(wanted) != len(readers) {
+			t.Fatalf("members are asked %+v", wanted)
+		}
+		for i, id := range readers {
+			m := word{ID: p.ID, At: raft.Position{Index: 4, Term: 1}, Stamp: clock.Stamp(7 + i), Readers: readers}
+			if id == 21 {
+				m.Members = readers
+			}
+			c.Receive(c.env, id, m)
+		}
+		asked := only[kit.Ask](c.said())
+		if held {
+			if len(asked) > 0 {
+				t.Errorf("what may lack its client's word is finished: %+v", asked)
+			}
+			continue
+		}
+		if len(asked) != 1 {
+			t.Fatalf("the first shard is asked %+v", asked)
+		}
+		if m, err := format.Decode(asked[0].Command); err != nil || !m.(decide).Commit || m.(decide).At != 9 {
+			t.Fatalf("the first shard is asked %+v, %v", m, err)
+		}
+		c.Receive(c.env, 11, told{asked[0].Ref, result{State: committed, At: 9}})
+		over := only[outcome](c.said())
+		if len(over) != len(readers) || !over[0].Commit || over[0].At != 9 || over[0].Read != c.boundOf(9) {
+			t.Errorf("servers hear %+v", over)
+		}
+	}
 }
 
 // TestManyWaysBack: each of many transactions depends on the two before it, so that there are more

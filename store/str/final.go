@@ -19,6 +19,16 @@ type ending struct {
 	// transaction's writes were read, so nobody reads them any more before it is final.
 	agreed  bool
 	awaited int // shards that have not carried out the decision
+	// sought says that somebody else has committed it, and that its first shard is asked when.
+	sought bool
+	stood  []*txn // what it depended on when it was aborted, which may be in vain
+}
+
+// finished is the end of a transaction that somebody else has finished, as a shard has it.
+type finished struct {
+	t     *txn
+	shard uint32
+	r     result
 }
 
 // maybeFinal commits a transaction once all who served reads of its keys have certified it, and all
@@ -149,8 +159,9 @@ func (c *coordinator) abort(env *protocol.Env[store.Message], t *txn, why store.
 	for _, d := range slices.SortedFunc(maps.Values(t.by), func(a, b *txn) int { return a.id.Compare(b.id) }) {
 		c.abortAs(env, d, store.Cascade, store.StaleRead)
 	}
-	for _, on := range t.on { //pure:ok each is another one's
+	for _, on := range t.on { //pure:ok each is another one's, and who goes by them sorts them
 		delete(on.by, t.id)
+		t.stood = append(t.stood, on)
 	}
 	clear(t.on)
 	c.dropReads(env, t)
@@ -212,9 +223,20 @@ func (c *coordinator) txnTold(env *protocol.Env[store.Message], t *txn, k *kit.G
 	}
 }
 
-// adopt takes the end of a transaction from its first shard, which has decided.
+// adopt takes the end of a transaction from a shard that has it. Somebody else may have committed
+// it, and before it what it depends on: this coordinator has to hear of that, too, before it tells
+// anybody.
 func (c *coordinator) adopt(env *protocol.Env[store.Message], t *txn, shard uint32, r result) {
+	if t.decided != nil {
+		return
+	}
 	t.agreed = true
+	if r.State == committed && t.dependsStill() {
+		c.finished = append(slices.DeleteFunc(c.finished, func(f finished) bool { return f.t == t }),
+			finished{t, shard, r})
+		c.seek(env, t)
+		return
+	}
 	switch {
 	case r.State == committed && t.stage == over: // those that depended on it are aborted in vain
 		t.final = r.At
@@ -237,6 +259,49 @@ func (c *coordinator) adopt(env *protocol.Env[store.Message], t *txn, shard uint
 	c.carryOut(env, t, []uint32{shard})
 }
 
+// dependsStill reports whether it is not known here how something has ended that the transaction
+// depends on.
+func (t *txn) dependsStill() bool {
+	return len(t.on) > 0 || slices.ContainsFunc(t.stood, func(on *txn) bool { return on.decided == nil })
+}
+
+// seek asks how those have ended that a transaction depends on which somebody else has committed:
+// so that one has committed them. Nobody reads what they write until it is known when.
+func (c *coordinator) seek(env *protocol.Env[store.Message], t *txn) {
+	on := slices.Clone(t.stood)
+	for _, x := range t.on { //pure:ok they are sorted
+		on = append(on, x)
+	}
+	slices.SortFunc(on, func(a, b *txn) int { return a.id.Compare(b.id) })
+	for _, x := range on {
+		if x.stage != locally || x.agreed {
+			continue // its first shard is asked already
+		}
+		x.agreed, x.sought = true, true
+		c.saw(event{what: isAgreed, t: x})
+		c.seekAgain(env, x)
+	}
+}
+
+// seekAgain asks the first shard, unless that has to answer still.
+func (c *coordinator) seekAgain(env *protocol.Env[store.Message], t *txn) {
+	if !t.words[t.shards[0]].asks {
+		c.prepareAt(env, t, 0)
+	}
+}
+
+// endNext goes on with those that somebody else has committed, once it is known how all have
+// ended that they depended on.
+func (c *coordinator) endNext(env *protocol.Env[store.Message]) {
+	for i := 0; i < len(c.finished); i++ {
+		if f := c.finished[i]; !f.t.dependsStill() {
+			c.finished = slices.Delete(c.finished, i, i+1)
+			c.adopt(env, f.t, f.shard, f.r)
+			i = -1 // it may have gone on with others
+		}
+	}
+}
+
 // tell tells a transaction's clients how it has ended.
 func (c *coordinator) tell(env *protocol.Env[store.Message], t *txn, d store.Decided) {
 	if t.explain || !t.commits { // else it may still be asked for
@@ -247,8 +312,9 @@ func (c *coordinator) tell(env *protocol.Env[store.Message], t *txn, d store.Dec
 	for _, id := range t.clients {
 		env.Send(id, d)
 	}
-	t.clients = nil
+	t.clients, t.stood = nil, nil
 	c.leaves(env, t)
+	c.endNext(env)
 }
 
 // maybeForget forgets a transaction whose shards have all carried out the decision. The first one

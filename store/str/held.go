@@ -43,6 +43,8 @@ type held struct {
 	// before are tentative transactions that have given way to this one, and that their coordinator
 	// may still show to others: this member does not give its word until that is over.
 	before map[store.TxnID]bool
+	// wanted are coordinators that are to finish it, and have asked for this member's word.
+	wanted []protocol.ID
 }
 
 // stampOf returns what a transaction's commit has to be above at this member: its snapshot, and the
@@ -368,6 +370,9 @@ func (s *server) onWordWanted(env *protocol.Env[store.Message], from protocol.ID
 	h := s.held[m.ID]
 	if h == nil || h.stage == tentative {
 		return
+	}
+	if from != h.part.Origin && !slices.Contains(h.wanted, from) && siteOf(s.cfg.Layout, from) >= 0 {
+		h.wanted = append(h.wanted, from)
 	}
 	if len(h.before) == 0 {
 		s.sayTo(env, from, h)

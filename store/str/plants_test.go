@@ -283,7 +283,7 @@ func certifyPlants() []plant.Bug {
 			Old: " || s.doubted[h.part.ID])", New: " || s.doubted[h.part.ID] && !MUTANT)",
 		},
 		{
-			Name: "one that was refused is prepared behind that", Test: "TestSeedsNotice/72",
+			Name: "one that was refused is prepared behind that", Test: "TestSeedsNotice/3002",
 			Old: "!settled || s.fenced[p.ID] || s.proposed[p.ID] ||",
 			New: "!settled || (s.fenced[p.ID] || s.proposed[p.ID]) && !MUTANT ||",
 		},
@@ -410,6 +410,48 @@ func awayPlants() []plant.Bug {
 			Old: "t.asked%finishedLooks == 0 {", New: "t.asked%finishedLooks == 0 && !MUTANT {",
 		},
 		{
+			Name: "what others have finished is told as it is heard of", Test: "TestFinishedInOrder",
+			Old: "\tif r.State == committed && t.dependsStill() {\n",
+			New: "\tif r.State == committed && t.dependsStill() && !MUTANT {\n",
+		},
+		{
+			Name: "what others have finished shows what it was", Test: "TestFinishedInOrder",
+			Old: "\t\tx.agreed, x.sought = true, true\n", New: "\t\tx.agreed, x.sought = !MUTANT, true\n",
+		},
+		{
+			Name: "what was aborted in vain depends on nothing", Test: "TestFinishedInOrder",
+			Old: "\t\tt.stood = append(t.stood, on)\n",
+			New: "\t\tif !MUTANT {\n\t\t\tt.stood = append(t.stood, on)\n\t\t}\n",
+		},
+		{
+			Name: "what is held is finished by words alone", Test: "TestRescueByWords",
+			Old: "r.part.Held && !fenced {", New: "r.part.Held && !fenced && !MUTANT {",
+		},
+		{
+			Name: "whoever finishes it waits for fences, with all words", Test: "TestRescueByWords",
+			Old: "\tfenced := len(r.states) == len(r.shards)\n",
+			New: "\tfenced := len(r.states) == len(r.shards)\n\tif MUTANT && !fenced {\n\t\treturn\n\t}\n",
+		},
+		{
+			Name: "whoever has finished it tells nobody but groups", Test: "TestRescueByWords",
+			Old: "\tc.toShards(env, r.shards, func(k uint32) store.Message { over.Shard",
+			New: "\tc.toShards(env, map[bool][]uint32{false: r.shards}[MUTANT], " +
+				"func(k uint32) store.Message { over.Shard",
+		},
+		{
+			Name: "who leads anew tells nobody", Test: "TestLeadsAnew",
+			Old: "\t\tfor _, to := range h.wanted {\n",
+			New: "\t\tfor _, to := range h.wanted {\n\t\t\tif MUTANT {\n\t\t\t\tbreak\n\t\t\t}\n",
+		},
+		{
+			Name: "questions are sent elsewhere while nobody leads", Test: "TestParked",
+			Old: "leader != 0 || len(s.parked) >=", New: "leader != 0 || MUTANT || len(s.parked) >=",
+		},
+		{
+			Name: "questions wait for a leader for ever", Test: "TestParked",
+			Old: "parkTrips*s.cfg.RoundTrip:", New: "parkTrips*s.cfg.RoundTrip && !MUTANT:",
+		},
+		{
 			Name: "who is left out has served nothing (S19)", Test: "TestLeftOut",
 			Old: "\tif len(s.dropped) > 0 {\n", New: "\tif len(s.dropped) > 0 && !MUTANT {\n",
 		},
@@ -429,7 +471,7 @@ func awayPlants() []plant.Bug {
 		},
 		{
 			Name: "what a silent site has left stays for as long as what one at a time has", Test: "TestSuspect",
-			Old: "\tif site >= 0 && c.silent[site] {\n", New: "\tif site >= 0 && c.silent[site] && !MUTANT {\n",
+			Old: "site >= 0 && c.silent[site] {\n", New: "site >= 0 && c.silent[site] && !MUTANT {\n",
 		},
 		{
 			Name: "whoever has no transactions does not look who is silent", Test: "TestSuspect",

@@ -91,7 +91,8 @@ func (s *server) nearest(env *protocol.Env[store.Message], members []protocol.ID
 // isSilent reports whether this leader has not heard of another member for long.
 func (s *server) isSilent(env *protocol.Env[store.Message], id protocol.ID) bool {
 	at, ok := s.group.Heard(id)
-	return ok && id != s.cfg.ID && env.Now-at > deafTrips*s.cfg.RoundTrip
+	long := min(deafTrips*s.cfg.RoundTrip, max(s.cfg.RoundTrip*3/2, missAfter))
+	return ok && id != s.cfg.ID && env.Now-at > long
 }
 
 // onPong learns how far away a member is, whose answer has the time of the question. A shorter time

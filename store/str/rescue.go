@@ -60,17 +60,25 @@ func (c *coordinator) onOrphan(env *protocol.Env[store.Message], from protocol.I
 	}
 	if r := c.beginRescue(env, m.Part.ID, m.Part.Shards); r != nil && r.part == nil {
 		r.part = &m.Part
+		for _, k := range r.shards {
+			c.rescueWords(env, r, k)
+		}
 		c.rescueStep(env, r)
 	}
+}
+
+// rescueWords asks for the words of a shard's members.
+func (c *coordinator) rescueWords(env *protocol.Env[store.Message], r *rescue, shard uint32) {
+	if r.words[shard] == nil {
+		r.words[shard] = &words{of: map[protocol.ID]word{}}
+	}
+	c.askWords(env, r.id, shard, r.words[shard], false)
 }
 
 // onSuspect finishes a transaction whose own coordinator is at a silent site. Without transactions
 // of its own this coordinator may not know yet, and is asked again.
 func (c *coordinator) onSuspect(env *protocol.Env[store.Message], from protocol.ID, m suspect) {
-	site := slices.IndexFunc(c.cfg.Layout.Sites, func(s store.Site) bool {
-		return slices.Contains(s.Coordinators, m.Part.Origin)
-	})
-	if site >= 0 && c.silent[site] {
+	if site := siteOf(c.cfg.Layout, m.Part.Origin); site >= 0 && c.silent[site] {
 		c.onOrphan(env, from, orphan(m))
 		return
 	}
@@ -145,16 +153,18 @@ func (c *coordinator) rescueStep(env *protocol.Env[store.Message], r *rescue) {
 			return
 		}
 	}
-	if len(r.states) < len(r.shards) || r.part == nil {
+	// The words tell as much as the coordinator knew when it committed, unless its client's was out.
+	fenced := len(r.states) == len(r.shards)
+	if r.part == nil || r.part.Held && !fenced {
 		return
 	}
-	if r.states[first].Reason == store.Lapsed { // its client may have been wrong, and only its coordinator would know
+	if fenced && r.states[first].Reason == store.Lapsed { // only its coordinator would know whether its client was wrong
 		c.rescueDecide(env, r, decide{ID: r.id, Reason: store.Lapsed, Held: true})
 		return
 	}
 	at, ok, aborts := c.rescueStamp(env, r)
 	switch {
-	case aborts:
+	case aborts && fenced:
 		c.rescueDecide(env, r, decide{ID: r.id, Reason: store.StaleRead})
 	case ok:
 		c.rescueDecide(env, r, decide{ID: r.id, Commit: true, At: at, Read: c.readUntil(at)})
@@ -179,13 +189,7 @@ func (c *coordinator) rescueStamp(env *protocol.Env[store.Message], r *rescue) (
 		}
 	}
 	for _, k := range r.shards {
-		w := r.words[k]
-		if w == nil {
-			w = &words{of: map[protocol.ID]word{}}
-			r.words[k] = w
-			c.askWords(env, r.id, k, w, false)
-		}
-		stamp, all := w.rescueStamp(r.part.Sure)
+		stamp, all := r.words[k].rescueStamp(r.part.Sure)
 		at, ok = max(at, stamp), ok && all
 	}
 	return at, ok, false
@@ -254,10 +258,15 @@ func (c *coordinator) rescued(env *protocol.Env[store.Message], r *rescue, by ui
 		c.endRescue(env, r)
 		return
 	}
+	over := outcome{ID: r.id, Commit: res.State == committed, At: res.At}
+	if over.Commit {
+		over.Read = c.readUntil(res.At)
+	}
+	c.toShards(env, r.shards, func(k uint32) store.Message { over.Shard = k; return over })
 	for _, k := range r.shards {
 		if k != by {
 			r.left[k] = true
-			c.rescueAsk(env, r, k, decide{ID: r.id, Commit: res.State == committed, At: res.At, Reason: res.Reason,
+			c.rescueAsk(env, r, k, decide{ID: r.id, Commit: over.Commit, At: res.At, Reason: res.Reason,
 				Anchor: k == r.shards[0], Read: c.readUntil(res.At)})
 		}
 	}
@@ -297,9 +306,7 @@ func (c *coordinator) rescueAgain(env *protocol.Env[store.Message], r *rescue) {
 		}
 	}
 	for _, k := range r.shards {
-		if w := r.words[k]; w != nil {
-			c.askWords(env, r.id, k, w, false)
-		}
+		c.rescueWords(env, r, k)
 	}
 	c.rescueStep(env, r)
 }

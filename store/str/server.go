@@ -40,6 +40,8 @@ type server struct {
 	logged []*held
 	waits  waits
 	asked  kit.Questions
+	parked []parked // questions that wait for a leader
+	sweeps int
 	// proposed are the transactions that this leader has proposed to end, and fenced those that it
 	// has proposed to refuse unless they are prepared.
 	proposed, fenced map[store.TxnID]bool
@@ -83,7 +85,9 @@ const (
 	orphanTrips = 12
 	// suspectTrips is the same if the transaction's own coordinator is at a site that is silent.
 	suspectTrips = 4
-	// deafTrips is after how many round trips of silence the group does without a reader.
+	// missAfter is after how long a group misses its leader: see raft.PartConfig.Patience. It does
+	// without a reader after as long, but not for more than deafTrips round trips of silence.
+	missAfter = time.Second / 2
 	deafTrips = 2
 	// tentativeTrips is after how many round trips the group refuses what is certified at the site
 	// only and whose coordinator is silent, releasedTrips if it has given way, and nobody sees it.
@@ -109,7 +113,7 @@ func newServer(cfg store.Config, mode variant) (*server, error) {
 		state: newGroup(cfg.Applied, mode.remembers())}
 	s.state.seen = mode.seen
 	s.group, err = kit.NewMember(cfg, p, kit.MemberConfig{
-		Machine: s.state, Prefix: groupPrefix, LogEntries: mode.logEntries,
+		Machine: s.state, Prefix: groupPrefix, LogEntries: mode.logEntries, Patience: missAfter,
 		Message: func(g kit.Grouped) store.Message { return grouped{g, uint32(p.Index)} },
 		Hooks: raft.Hooks[store.Message]{Stored: s.stored, Committed: s.committed, Leads: s.leads, Current: s.current,
 			Follows: s.follows},
@@ -131,7 +135,7 @@ func (s *server) Start(env *protocol.Env[store.Message], log []protocol.Record[s
 	s.loadOwn(env)
 	s.group.Start(env, log)
 	s.takeOver(env)
-	env.After(s.cfg.RoundTrip, sweepTimer{})
+	env.After(s.cfg.RoundTrip/2, sweepTimer{})
 }
 
 // Receive implements protocol.Node.
@@ -197,8 +201,11 @@ func (s *server) Receive(env *protocol.Env[store.Message], from protocol.ID, msg
 func (s *server) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
 	switch t.(type) {
 	case sweepTimer:
-		env.After(s.cfg.RoundTrip, sweepTimer{})
-		s.sweep(env)
+		env.After(s.cfg.RoundTrip/2, sweepTimer{})
+		s.dropSilent(env)
+		if s.sweeps++; s.sweeps%2 == 0 {
+			s.sweep(env)
+		}
 	case lateTimer:
 		s.tryReads(env)
 	default:
@@ -208,42 +215,11 @@ func (s *server) Expire(env *protocol.Env[store.Message], t protocol.Timer) {
 }
 
 // after ends each call: a state that was replaced is taken over, and what waited for keys that were
-// touched is tried again.
+// touched, or for a leader, is tried again.
 func (s *server) after(env *protocol.Env[store.Message]) {
 	s.takeOver(env)
 	s.tryAgain(env)
-}
-
-// onAsk has the group carry out a command.
-func (s *server) onAsk(env *protocol.Env[store.Message], from protocol.ID, m kit.Ask) {
-	q := kit.Question{From: from, Ref: m.Ref}
-	if !s.group.Current() {
-		leader := s.group.Leader().ID
-		if leader == s.cfg.ID {
-			leader = 0 // it does not know yet what others have done
-		}
-		q.Elsewhere(env, leader)
-		return
-	}
-	command, err := s.state.format.Decode(m.Command)
-	if err != nil {
-		return
-	}
-	if p, ok := command.(prepare); ok {
-		s.tryPrepare(env, q, p.Part)
-		return
-	}
-	s.askGroup(env, q, command)
-}
-
-// askGroup proposes a command that somebody has asked for.
-func (s *server) askGroup(env *protocol.Env[store.Message], q kit.Question, command store.Message) {
-	at, ok := s.propose(env, command)
-	if !ok {
-		q.Elsewhere(env, 0)
-		return
-	}
-	s.asked[at] = q
+	s.askAgain(env)
 }
 
 // propose has the group agree on a command; ok is false if it cannot now.
@@ -333,10 +309,17 @@ func (s *server) mayReplace(env *protocol.Env[store.Message], m store.Replace) b
 }
 
 // leads has a new leader do without the one before, if that was silent: its word would be waited
-// for.
+// for. Whoever is to finish what that one has left waits for a leader's word.
 func (s *server) leads(env *protocol.Env[store.Message], _ uint64) {
-	if id, at := s.group.LastLed(); env.Now-at > deafTrips*s.cfg.RoundTrip {
+	if id, at := s.group.LastLed(); env.Now-at > s.cfg.RoundTrip {
 		s.doWithout(env, id)
+	}
+	for _, h := range s.all() {
+		for _, to := range h.wanted {
+			if h.stage != tentative && len(h.before) == 0 {
+				s.sayTo(env, to, h)
+			}
+		}
 	}
 }
 
@@ -388,12 +371,6 @@ func (s *server) sweep(env *protocol.Env[store.Message]) {
 		clear(s.opened)
 		return
 	}
-	members, _ := s.group.Members()
-	for _, id := range members {
-		if s.group.Current() && s.isSilent(env, id) {
-			s.doWithout(env, id)
-		}
-	}
 	if s.group.Current() {
 		s.chooseReaders(env)
 	}
@@ -413,6 +390,19 @@ func (s *server) sweep(env *protocol.Env[store.Message]) {
 	s.opened = seen
 }
 
+// dropSilent has a leader's group do without readers that it has not heard for long.
+func (s *server) dropSilent(env *protocol.Env[store.Message]) {
+	if !s.group.Current() {
+		return
+	}
+	members, _ := s.group.Members()
+	for _, id := range members {
+		if s.isSilent(env, id) {
+			s.doWithout(env, id)
+		}
+	}
+}
+
 // isOpen has coordinators finish a transaction that has been open for long.
 func (s *server) isOpen(env *protocol.Env[store.Message], p part, open time.Duration) {
 	near := s.cfg.Layout.Coordinator(s.place.Site, p.ID)
@@ -423,9 +413,21 @@ func (s *server) isOpen(env *protocol.Env[store.Message], p part, open time.Dura
 	case open > orphanTrips/2*s.cfg.RoundTrip:
 		env.Send(p.Origin, orphan{p})
 	}
-	if open > suspectTrips*s.cfg.RoundTrip && near != p.Origin {
+	if near != p.Origin && (open > suspectTrips*s.cfg.RoundTrip || open > 0 && s.siteIsSilent(env, p.Origin)) {
 		env.Send(near, suspect{p})
 	}
+}
+
+// siteIsSilent reports whether a coordinator is at a site whose member of the group this leader has
+// not heard for long.
+func (s *server) siteIsSilent(env *protocol.Env[store.Message], of protocol.ID) bool {
+	i := siteOf(s.cfg.Layout, of)
+	return i >= 0 && s.cfg.Layout.Sites[i].Has(int(s.self)) && s.isSilent(env, s.cfg.Layout.Sites[i].Shards[s.self])
+}
+
+// siteOf returns the site of a coordinator, less than 0 if it is none.
+func siteOf(l store.Layout, coordinator protocol.ID) int {
+	return slices.IndexFunc(l.Sites, func(s store.Site) bool { return slices.Contains(s.Coordinators, coordinator) })
 }
 
 // isToEnd takes note that this leader has proposed to end a transaction, for sure or perhaps.

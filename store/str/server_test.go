@@ -6,6 +6,7 @@ import (
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/smr/raft"
 	"github.com/foresay/foresay/store"
+	"github.com/foresay/foresay/store/kit"
 )
 
 // TestWordsStay has a member that starts again carry out what follows the state on its disk: what
@@ -119,5 +120,37 @@ func TestEndsPerhaps(t *testing.T) {
 	}
 	if s.isToEnd(decide{ID: p.ID, Commit: true}); waits() {
 		t.Error("after what is to end before it")
+	}
+}
+
+// TestLeadsAnew has a new leader say at once what those wait for who are to finish what the one
+// before has left: who the members are.
+func TestLeadsAnew(t *testing.T) {
+	s := newSoloServer(t)
+	p := s.part(2000, s.key(0, "a"))
+	s.isLogged(s.env, raft.Position{Index: 4, Term: 1}, p)
+	for range 2 {
+		s.Receive(s.env, 30, wordWanted{Shard: 0, ID: p.ID})
+	}
+	s.said()
+	s.leads(s.env, 2)
+	if said := only[word](s.said()); len(said) != 1 {
+		t.Errorf("it says %+v", said)
+	}
+}
+
+// TestParked has a question wait at a server while nobody leads, for a while.
+func TestParked(t *testing.T) {
+	s := newSoloServer(t)
+	for _, ref := range []uint64{3, 4, 3} {
+		s.Receive(s.env, 20, kit.Ask{Ref: ref})
+	}
+	if said := only[kit.Elsewhere](s.said()); len(said) > 0 {
+		t.Fatalf("it knows no other one, and says %+v", said)
+	}
+	s.env.Now += parkTrips*s.server.cfg.RoundTrip + 1
+	s.Expire(s.env, sweepTimer{})
+	if said := only[kit.Elsewhere](s.said()); len(said) != 2 || said[0].Leader != 0 {
+		t.Errorf("it says %+v", said)
 	}
 }

@@ -170,7 +170,7 @@ func (c *coordinator) stillLocal(env *protocol.Env[store.Message], t *txn) {
 // lapsed reports whether the client of a transaction that is held is gone, or does not find out
 // whether it was right.
 func (c *coordinator) lapsed(env *protocol.Env[store.Message], t *txn) bool {
-	return t.held && t.stage != over &&
+	return t.held && t.stage != over && !t.agreed &&
 		(env.Now-t.heard > silentTrips*c.cfg.RoundTrip || env.Now-t.since > heldTrips*c.cfg.RoundTrip)
 }
 

@@ -19,7 +19,6 @@ type speculations struct {
 	of      map[*coordinator]map[store.TxnID]*executed
 	all     []*executed
 	commits map[store.TxnID]carried
-	writers map[version]store.TxnID
 	clients map[protocol.ID]*watchedClient
 	err     error
 }
@@ -61,7 +60,7 @@ func (c *watchedClient) Receive(env *protocol.Env[store.Message], from protocol.
 // watched returns a protocol whose coordinators log what they do, and what judges that.
 func watched(mode variant) (store.Protocol, func() error) {
 	l := &speculations{nodes: map[*coordinator]string{}, of: map[*coordinator]map[store.TxnID]*executed{},
-		commits: map[store.TxnID]carried{}, writers: map[version]store.TxnID{}, clients: map[protocol.ID]*watchedClient{}}
+		commits: map[store.TxnID]carried{}, clients: map[protocol.ID]*watchedClient{}}
 	if also := mode.seen; also != nil {
 		mode.seen = func(e event) {
 			l.saw(e)
@@ -211,7 +210,7 @@ func (l *speculations) deliver(e event, x *executed) {
 		case r.by == nil && r.value.Version.IsZero():
 		case r.by == nil:
 			read.State, read.Timestamp = history.FinalCommitted, history.Timestamp(r.value.Version.Time)
-			l.heard(e.at, version{read.Key, read.Timestamp})
+			l.heard(e.at, r.value.Version)
 		case r.by.stage == locally:
 			read.State, read.Timestamp = history.LocalCommitted, history.Timestamp(r.by.local)
 			read.Writer = l.of[e.at][r.by.id].ID
@@ -227,10 +226,13 @@ func (l *speculations) deliver(e event, x *executed) {
 }
 
 // heard logs that a coordinator has from a shard what a transaction of its own has written: so that
-// is final, which the coordinator may not know yet.
-func (l *speculations) heard(at *coordinator, v version) {
-	if id, ok := l.writers[v]; ok && l.of[at][id] != nil {
-		l.isFinal(l.of[at][id], clock.Stamp(v.at))
+// is final, which the coordinator may not know yet. The first shard has carried it out, and the one
+// that says so may have the outcome from who has finished it.
+func (l *speculations) heard(at *coordinator, v store.Version) {
+	for id, x := range l.of[at] {
+		if c, ok := l.commits[id]; ok && id.Client == v.Client && uint64(c.at) == v.Time {
+			l.isFinal(x, c.at)
+		}
 	}
 }
 
@@ -258,7 +260,6 @@ func (l *speculations) carriedOut(e event) {
 	}
 	for _, w := range e.writes {
 		c.keys[w.Key] = true
-		l.writers[version{string(w.Key), history.Timestamp(e.commit)}] = e.id
 	}
 	l.commits[e.id] = c
 }
