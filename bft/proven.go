@@ -11,6 +11,11 @@ import (
 // as long as this. What is wrong is checked again, so that nobody fills the memory with it.
 type proven struct {
 	Verifier
+	*memory
+}
+
+// memory has the signatures that were right.
+type memory struct {
 	mu         sync.Mutex
 	young, old map[Digest]struct{} // by a digest of all that was checked; old is forgotten first
 }
@@ -18,7 +23,7 @@ type proven struct {
 // remembered is how many signatures each half of the memory has at most.
 const remembered = 8192
 
-func newProven(v Verifier) *proven { return &proven{Verifier: v, young: map[Digest]struct{}{}} }
+func newMemory() *memory { return &memory{young: map[Digest]struct{}{}} }
 
 // Verify is part of Verifier.
 func (p *proven) Verify(key Key, message, signature []byte) bool {
@@ -34,19 +39,23 @@ func (p *proven) Verify(key Key, message, signature []byte) bool {
 	if !p.Verifier.Verify(key, message, signature) {
 		return false
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.young) >= remembered {
-		p.young, p.old = map[Digest]struct{}{}, p.young
-	}
-	p.young[d] = struct{}{}
+	p.add(d)
 	return true
 }
 
-func (p *proven) knows(d Digest) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	_, young := p.young[d]
-	_, old := p.old[d]
+func (m *memory) add(d Digest) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.young) >= remembered {
+		m.young, m.old = map[Digest]struct{}{}, m.young
+	}
+	m.young[d] = struct{}{}
+}
+
+func (m *memory) knows(d Digest) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, young := m.young[d]
+	_, old := m.old[d]
 	return young || old
 }

@@ -14,7 +14,7 @@ func (c *counting) Verify(_ Key, message, signature []byte) bool {
 // was wrong, is.
 func TestProvenOnce(t *testing.T) {
 	var c counting
-	p := newProven(&c)
+	p := &proven{&c, newMemory()}
 	verify := func(key Key, message, signature string, right bool, checked int) {
 		t.Helper()
 		if got := p.Verify(key, []byte(message), []byte(signature)); got != right || c.checked != checked {

@@ -103,13 +103,19 @@ func tag(secret, message []byte) []byte {
 // A Scheme is how a group signs: its name is a part of all that is signed.
 type Scheme struct {
 	group    string
-	verifier Verifier
+	verifier *proven
 }
 
 // NewScheme returns the scheme of the group of that name. It remembers for a while which signatures
 // are right.
 func NewScheme(group string, v Verifier) *Scheme {
-	return &Scheme{group: group, verifier: newProven(v)}
+	return &Scheme{group: group, verifier: &proven{v, newMemory()}}
+}
+
+// By returns a scheme of the same group with another verifier, for what one has to check oneself:
+// both remember the signatures that either has found right.
+func (s *Scheme) By(v Verifier) *Scheme {
+	return &Scheme{group: s.group, verifier: &proven{v, s.verifier.memory}}
 }
 
 // A Statement is a kind of what is signed, with the fields of its bodies.

@@ -276,7 +276,8 @@ func TestNotCarriedOut(t *testing.T) {
 		"Execute": func(ctx context.Context) error { _, err := n.Execute(ctx, make([]byte, 9)); return err },
 		"Read":    func(ctx context.Context) error { _, err := n.Read(ctx, make([]byte, 9)); return err },
 		"Start": func(ctx context.Context) error {
-			_, err := n.Start(ctx, bft.Call{Command: make([]byte, 9)}, client.Hearer{})
+			_, err := n.Start(ctx, bft.Call{Command: make([]byte, 9)},
+				client.Hearer{Done: func(bft.Result, error) {}})
 			return err
 		},
 	} {

@@ -23,7 +23,7 @@ type metered struct {
 	protocol.Codec[bft.Message]
 	protocol.SharingCodec[bft.Message]
 	codec     func(*bft.Scheme) protocol.Codec[bft.Message]
-	group     string
+	scheme    *bft.Scheme // which remembers what was right, whoever sent it
 	verifier  bft.Verifier
 	unchecked atomic.Uint64 // signatures
 
@@ -32,8 +32,9 @@ type metered struct {
 }
 
 func newMetered(codec func(*bft.Scheme) protocol.Codec[bft.Message], group string, v bft.Verifier) *metered {
-	c := codec(bft.NewScheme(group, v))
-	m := &metered{Codec: c, codec: codec, group: group, verifier: v,
+	scheme := bft.NewScheme(group, v)
+	c := codec(scheme)
+	m := &metered{Codec: c, codec: codec, scheme: scheme, verifier: v,
 		peers: map[protocol.ID]protocol.Codec[bft.Message]{}}
 	m.SharingCodec = c.(protocol.SharingCodec[bft.Message]) // as all of package wirefmt are
 	return m
@@ -44,8 +45,7 @@ func (m *metered) DecodeFrom(from protocol.ID, b []byte) (bft.Message, error) {
 	m.mu.Lock()
 	c := m.peers[from]
 	if c == nil {
-		c = m.codec(bft.NewScheme(m.group, &meter{inner: m.verifier, unchecked: &m.unchecked, left: signaturesAtOnce,
-			at: time.Now()}))
+		c = m.codec(m.scheme.By(&meter{inner: m.verifier, unchecked: &m.unchecked, left: signaturesAtOnce, at: time.Now()}))
 		m.peers[from] = c
 	}
 	m.mu.Unlock()

@@ -80,7 +80,8 @@ func TestTime(t *testing.T) {
 // TestOthersSessions: however many sessions a client has, another client's stay.
 func TestOthersSessions(t *testing.T) {
 	space := newSpace(t)
-	Execute(space, count{}, nil, limits, 0, 1, &bft.Request{Client: 8, Session: 1, First: 1, Operations: []bft.Operation{{}}})
+	m := &bft.Request{Client: 8, Session: 1, First: 1, Operations: []bft.Operation{{}}}
+	Execute(space, count{}, nil, limits, 0, 1, m)
 	for s := bft.SessionID(1); s <= 3*MaxOfClient; s++ {
 		Execute(space, count{}, nil, limits, 0, 2, request(s, 0, 1, bft.Operation{}))
 	}

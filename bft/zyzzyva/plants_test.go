@@ -214,7 +214,7 @@ func TestPlants(t *testing.T) {
 			New: "\tif r.begun(r.first()); MUTANT {\n\t\tr.Stable = bft.Certificate[kit.Checkpoint]{}\n\t}\n\tr.keepView(env)\n",
 		},
 		{
-			Name: "what is above the end of an epoch is executed", Dir: "bft/kit", In: "bft/zyzzyva", Test: "TestMembers",
+			Name: "what is above the end of an epoch is executed", Dir: "bft/kit", In: "bft/zyzzyva", Test: "TestChanges",
 			Old: "r.Lead.open != nil || r.ended(r.top()) {", New: "r.Lead.open != nil || r.ended(r.top()) && !MUTANT {",
 		},
 	}
