@@ -42,7 +42,8 @@ func TestStrikes(t *testing.T) {
 			if a.Restored > c.most || a.Gap > c.most+500*time.Millisecond || a.After < a.Before*0.6 {
 				t.Errorf("%+v", a)
 			}
-			if lies := c.strategy == "lie-early"; lies != (a.Wrong > 20) || lies && a.FirstReplies > 50 {
+			// What a primary has signed gets it replaced, so each client sees few lies.
+			if lies := c.strategy == "lie-early"; lies && a.Wrong == 0 || a.Wrong > 20 {
 				t.Errorf("%d of %d first replies were wrong", a.Wrong, a.FirstReplies)
 			}
 		})

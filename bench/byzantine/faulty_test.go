@@ -22,7 +22,7 @@ func TestFaulty(t *testing.T) {
 				t.Errorf("%s: each of %v costs %v confirmations", name, wrong, each)
 			}
 		case allOfIt:
-			if wrong < 3 || first > 200 {
+			if wrong == 0 || wrong > 3 || first < 300 { // it is replaced
 				t.Errorf("%s: %v of %v first replies failed", name, wrong, first)
 			}
 		}
@@ -34,8 +34,9 @@ func TestFaulty(t *testing.T) {
 		{"counter pbft-0spec none", "counter pbft none", 1, 1}, // of the counter nothing can be predicted
 		{"kv pbft-0spec none", "kv pbft none", 0.5, 0.51},      // of a key's writes all
 		{"kv pbft-cs (100) none", "kv pbft-0spec none", 0, 0.02},
-		{"counter pbft-cs (100) all by the primary", "counter pbft none", 0.98, 1.01},
-		{"kv pbft-cs (100) all by the primary", "kv pbft-0spec none", 0.98, 1.01},
+		// The next primary is at another site than the client: see bft-counter, uniform.
+		{"counter pbft-cs (100) all by the primary", "counter pbft none", 0.66, 0.69},
+		{"kv pbft-cs (100) all by the primary", "kv pbft-0spec none", 0.66, 0.69},
 	} {
 		if ratio := took[c.of] / took[c.to]; !(ratio >= c.low && ratio <= c.high) {
 			t.Errorf("%s takes %.4f of %s", c.of, ratio, c.to)
