@@ -57,8 +57,12 @@ func (c *Client) perform(ctx context.Context, call bft.Call, guess func(any) ([]
 		site = 1
 	}
 	call.Command = bytes.Clone(call.Command) // the caller may change it when this returns
+	identity := "c"
+	if call.Members {
+		identity = "m"
+	}
 	v, err := driver.Perform(ctx, &driver.Operation{
-		CallSite: c.tasks.sites[site], Conn: c.tasks.name, Identity: string(call.Command), Request: call.Command,
+		CallSite: c.tasks.sites[site], Conn: c.tasks.name, Identity: identity + string(call.Command), Request: call.Command,
 		CanSpeculate: true, Domain: &c.tasks.domain, Transport: &calling{client: c, call: call, guess: guess},
 	})
 	if err != nil {

@@ -237,7 +237,10 @@ func (r *Replica) OnEpochs(env *protocol.Env[bft.Message], from protocol.ID, msg
 // tellLinks tells somebody how the epochs have ended from one on.
 func (r *Replica) tellLinks(env *protocol.Env[bft.Message], to protocol.ID, after bft.Epoch) {
 	if n := bft.Epoch(len(r.links)); after < n {
-		env.Send(to, Links{r.links[after:min(n, after+maxLinks)]})
+		links := r.links[after:min(n, after+maxLinks)]
+		if r.Affords(to, len(links)*(len(links[0].Members)+len(r.Dir.Members)*entryBytes)) {
+			env.Send(to, Links{links})
+		}
 	}
 }
 

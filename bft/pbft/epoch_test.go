@@ -228,6 +228,47 @@ func TestOutside(t *testing.T) {
 	}
 }
 
+// TestReadsAwaitTheEpoch: a member that is behind answers no reads from a state of an earlier epoch,
+// whether they came before it has heard of this one or after.
+func TestReadsAwaitTheEpoch(t *testing.T) {
+	g := newGroup()
+	for _, before := range []bool{false, true} {
+		r, env := g.member(t, 2)
+		ask := kit.ReadAsk{ID: 1, Query: []byte("q")}
+		if before {
+			r.OnRead(env, 9, ask, 7)
+		}
+		r.Receive(env, 77, kit.Links{Links: []kit.Link{g.link(r, 5, g.afterRotation(t), 1, 2, 4)}})
+		if !before {
+			r.Receive(env, 9, ask)
+		}
+		if r.Expire(env, kit.BeatTimer{}); len(effects[kit.ReadReply](env)) > 0 {
+			t.Errorf("asked before: %v: it answers from place %d, and the epoch begins at 5", before, r.Committed)
+		}
+		r.Committed, r.Executed, r.Top = 5, 5, 5
+		if r.Expire(env, kit.BeatTimer{}); len(effects[kit.ReadReply](env)) != 1 {
+			t.Errorf("asked before: %v: it does not answer when it is there", before)
+		}
+	}
+}
+
+// TestLinksAreBounded: who asks again and again how epochs have ended is told a bounded amount.
+func TestLinksAreBounded(t *testing.T) {
+	r, env := newGroup().turned(t, 2)
+	const asked = 20_000
+	for range asked {
+		r.Receive(env, 9, kit.LinksWanted{})
+	}
+	told := len(effects[kit.Links](env))
+	if told == 0 || told == asked {
+		t.Errorf("asked %d times, it tells %d times", asked, told)
+	}
+	r.Receive(env, 77, kit.LinksWanted{})
+	if len(effects[kit.Links](env)) != told+1 {
+		t.Error("somebody else is not told")
+	}
+}
+
 // TestClientTurns: a client counts nothing that members say in another epoch, asks how that has
 // come, and sends again what is under way.
 func TestClientTurns(t *testing.T) {

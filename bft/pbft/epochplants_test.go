@@ -62,6 +62,22 @@ func epochBugs() []plant.Bug {
 			Old: "m.Order.View.Epoch() != r.Dir.Epoch {", New: "m.Order.View.Epoch() != r.Dir.Epoch && !MUTANT {",
 		},
 		{
+			Name: "who is behind answers reads of the epoch", Test: "TestReadsAwaitTheEpoch",
+			Old: "|| r.Committed < r.Dir.Base.Seq {", New: "|| r.Committed < r.Dir.Base.Seq && !MUTANT {",
+		},
+		{
+			Name: "who asks for links is told as often as it asks", Test: "TestLinksAreBounded",
+			Old: "if r.Affords(to, len(links)*(", New: "if MUTANT || r.Affords(to, len(links)*(",
+		},
+		{
+			Name: "a lie in an epoch's first view is none", Dir: "bft/pbft", Test: "TestLiesInLaterEpochs",
+			Old: "nil, nil\n\tr.trust()\n", New: "nil, nil\n\tif !MUTANT {\n\t\tr.trust()\n\t}\n",
+		},
+		{
+			Name: "who begins again in an epoch sees no lies", Dir: "bft/pbft", Test: "TestLiesInLaterEpochs",
+			Old: "if len(log) == 0 {\n\t\tr.trust()", New: "if len(log) == 0 && !MUTANT {\n\t\tr.trust()",
+		},
+		{
 			Name: "a crash forgets the epochs", Test: "TestEpochAfterCrash",
 			Old: "\tm, _ := Get[Links](r, env, linksKey)\n",
 			New: "\tm, _ := Get[Links](r, env, linksKey)\n\tif MUTANT {\n\t\tm.Links = nil\n\t}\n",

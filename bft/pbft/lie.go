@@ -18,6 +18,12 @@ type faith struct {
 	since bft.Seq // the last place that was committed when the view began
 }
 
+// trust notes that the first view of an epoch has begun with the state that is here.
+func (r *replica) trust() {
+	base := r.Dir.Base.Seq
+	r.faith = faith{whole: r.View == r.Dir.Epoch.First() && r.Committed == base, since: base}
+}
+
 // swear notes with what a view begins here: what is committed here must be what it begins with. It
 // may be of a later view of which this replica has heard.
 func (r *replica) swear(b *startBody) {

@@ -146,6 +146,49 @@ func TestExecutedBeforeTheViewIsNoProof(t *testing.T) {
 	}
 }
 
+// TestLiesInLaterEpochs: in the first view of an epoch a lie is proven to a member that has come to
+// its beginning, whatever it had heard before, and also if its process has begun again since.
+func TestLiesInLaterEpochs(t *testing.T) {
+	for _, again := range []bool{false, true} {
+		c := newCounting(t)
+		for id := protocol.ID(3); id <= 4; id++ { // without its primary the place is null
+			c.r.Receive(c.env, id, commit{Order: orderBody{View: 1, Seq: 1}, Done: true})
+		}
+		c.r.Receive(c.env, 77, kit.Links{Links: []kit.Link{c.link(c.r, 1, c.afterRotation(t), 1, 3, 4)}})
+		if again {
+			d := disk{}
+			for _, e := range c.env.Out {
+				if e.Kind == protocol.KindPut {
+					d[string(e.Key)] = e.Value
+				}
+			}
+			next, err := newReplica(c.r.Config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.r, c.env = next, protocol.NewEnv[bft.Message](d, 1, nil)
+			c.r.Start(c.env, nil)
+		}
+		now := bft.Epoch(1).First()
+		if c.r.Committed != 1 || c.r.View != now {
+			t.Fatalf("it stands at %+v", c.r.Standing())
+		}
+		o := orderBody{View: now, Seq: 2, Batch: c.of[0].Order.Body().Batch}
+		c.of[0].Order = c.r.st.orders.Sign(c.scheme, c.sign(1), o)
+		c.r.Receive(c.env, 1, c.of[0])
+		c.r.Receive(c.env, 3, prepare{c.r.st.votes.Sign(c.scheme, c.sign(3), voteBody(o))})
+		if c.r.Receive(c.env, 4, prepare{c.r.st.votes.Sign(c.scheme, c.sign(44), voteBody(o))}); c.r.Executed != 2 {
+			t.Fatalf("it stands at %+v", c.r.Standing())
+		}
+		for caught, value := range []string{"1", "7"} {
+			e := earlyBody{View: now, Client: 9, Session: 1, Items: []earlyItem{{1, executedTo(value)}}}
+			if c.r.Receive(c.env, 9, lie{c.r.st.early.Sign(c.scheme, c.sign(1), e)}); c.r.Caught != caught {
+				t.Errorf("begun again: %v: a first reply of %q, and %d lies are caught", again, value, c.r.Caught)
+			}
+		}
+	}
+}
+
 // TestClientShowsLies: a client shows the members the early reply that was wrong, once.
 func TestClientShowsLies(t *testing.T) {
 	for _, first := range []string{"lie", "truth"} {

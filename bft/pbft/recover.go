@@ -22,7 +22,9 @@ func (r *replica) Start(env *protocol.Env[bft.Message], log []protocol.Record[bf
 	defer r.Store.Leave()
 	r.changes = r.noChanges()
 	r.remember(env)
-	r.faith.whole = len(log) == 0 && r.View == 0 && r.Committed == 0
+	if len(log) == 0 {
+		r.trust()
+	}
 	r.offerAgain()
 	for _, rec := range log {
 		r.replay(rec)

@@ -162,6 +162,7 @@ func (r *replica) Turned(env *protocol.Env[bft.Message]) {
 	clear(r.places)
 	clear(r.again)
 	r.changes, r.own, r.start = r.noChanges(), nil, nil
+	r.trust()
 	r.Put(env, viewKey, viewRecord{r.View, true})
 }
 

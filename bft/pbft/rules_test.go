@@ -53,6 +53,44 @@ func TestConfirmedIsExact(t *testing.T) {
 	}
 }
 
+// TestConfirmedIsSafe: whichever one of four members lies, a confirmed result is one that an honest
+// one has committed, or two honest ones have executed tentatively in one view and place, of which
+// the next view hears one.
+func TestConfirmedIsSafe(t *testing.T) {
+	words := []heard{{}}
+	for _, d := range []bft.Digest{{1}, {2}} {
+		words = append(words, heard{there: true, seq: 5, digest: d})
+		for i := range 4 {
+			words = append(words, heard{there: true, tentative: true, view: bft.View(i % 2), seq: 5 + bft.Seq(i/2), digest: d})
+		}
+	}
+	n := len(words)
+	for i := range n * n * n * n {
+		set := []heard{words[i%n], words[i/n%n], words[i/n/n%n], words[i/n/n/n]}
+		digest, ok := confirmed(set, 3, 2, true)
+		if !ok {
+			continue
+		}
+		for liar := range set {
+			committed, together := false, map[heard]int{}
+			for j, h := range set {
+				if j == liar || !h.there || h.digest != digest {
+					continue
+				}
+				committed = committed || !h.tentative
+				together[h]++
+			}
+			safe := committed
+			for _, n := range together {
+				safe = safe || n >= 2
+			}
+			if !safe {
+				t.Fatalf("%+v: if member %d lies nobody can know that %v stands", set, liar, digest)
+			}
+		}
+	}
+}
+
 func samples() (*statements, []bft.Message) {
 	var secrets bft.Secrets
 	sc, me := bft.NewScheme("test", &secrets), secrets.Signer(1)
