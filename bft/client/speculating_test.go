@@ -418,6 +418,26 @@ func TestOwnMemory(t *testing.T) {
 }
 
 // TestNotInTasks: what nobody could take back is not for the code of a task.
+// TestMembersAreAnotherCall: code that makes a change of the members where it made a command has
+// diverged, though the bytes are the same.
+func TestMembersAreAnotherCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newCounting(t, client.Config{})
+		n.first = func(bft.Call, int) *bft.Result { return nil }
+		runs := 0
+		_, err := foresay.Do(t.Context(), func(ctx context.Context) (int, error) {
+			runs++
+			if _, err := n.Do(ctx, bft.Call{Command: number(1), Members: runs > 1}, nil); err != nil {
+				return 0, err
+			}
+			return n.add(ctx, 5, 7)
+		})
+		if !errors.Is(err, foresay.ErrDiverged) {
+			t.Errorf("%v after %d runs", err, runs)
+		}
+	})
+}
+
 func TestNotInTasks(t *testing.T) {
 	n := newCounting(t, client.Config{})
 	_, err := foresay.Do(t.Context(), func(ctx context.Context) (int, error) {

@@ -18,8 +18,8 @@ func TestPlants(t *testing.T) {
 		{
 			Name: "tentative replies of different views confirm", Test: "TestConfirmedIsExact",
 			Tests: []string{"TestConfirmedIsSafe"},
-			Old: "case h.tentative && o.view == h.view && o.seq == h.seq:",
-			New: "case h.tentative && (o.view == h.view || MUTANT) && o.seq == h.seq:",
+			Old:   "case h.tentative && o.view == h.view && o.seq == h.seq:",
+			New:   "case h.tentative && (o.view == h.view || MUTANT) && o.seq == h.seq:",
 		},
 		{
 			Name: "a new view takes the batch of an older view", Test: "TestChoiceIsExact",
