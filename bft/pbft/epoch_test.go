@@ -228,8 +228,8 @@ func TestOutside(t *testing.T) {
 	}
 }
 
-// TestReadsAwaitTheEpoch: a member that is behind answers no reads from a state of an earlier epoch,
-// whether they came before it has heard of this one or after.
+// TestReadsAwaitTheEpoch: a member that is behind answers no reads from a state of an earlier
+// epoch, whether they came before it has heard of this one or after.
 func TestReadsAwaitTheEpoch(t *testing.T) {
 	g := newGroup()
 	for _, before := range []bool{false, true} {
