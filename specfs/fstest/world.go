@@ -22,8 +22,10 @@ type Config struct {
 	Ops     int           // how many operations each client makes
 	Faults  sim.Faults
 	Lease   time.Duration // 0 is 4 s
-	Trace   io.Writer
-	Replay  string
+	// Server has what is not as tests need it. It is asked whenever the server starts.
+	Server func(*server.Config)
+	Trace  io.Writer
+	Replay string
 }
 
 // World is a server and clients. Each runs a program; if programs do not run ahead it runs two at
@@ -59,7 +61,11 @@ func New(c Config) (*World, error) {
 	w.sim = s
 	anybody := func(protocol.ID) (server.Principal, bool) { return server.Principal{Trusted: true}, true }
 	err = s.Add(sim.Node[specfs.Message]{ID: serverID, Site: "server", New: func() protocol.Node[specfs.Message] {
-		return must(server.New(server.Config{Principal: anybody, Lease: c.Lease, Root: 0o777}))
+		config := server.Config{Principal: anybody, Lease: c.Lease, Root: 0o777}
+		if c.Server != nil {
+			c.Server(&config)
+		}
+		return must(server.New(config))
 	}})
 	if err != nil {
 		return nil, err
