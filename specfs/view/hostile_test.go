@@ -22,7 +22,7 @@ func lied(t *testing.T, system System) (*View, *Env) {
 	return v, env
 }
 
-// sent counts the Hellos that a view has sent in this call.
+// hellos counts the Hellos that a view has sent in this call.
 func hellos(env *Env) (n int) {
 	for _, e := range env.Out {
 		if _, ok := e.Msg.(specfs.Hello); ok {
@@ -65,7 +65,7 @@ func TestOneHello(t *testing.T) {
 		t.Errorf("%d hellos", n)
 	}
 	env.Begin(4 * time.Second)
-	v.Expire(env, retry{}) // the server has said something since the last one
+	v.Receive(env, 1, specfs.Notice{}) // which keeps nobody from saying it again
 	v.Expire(env, retry{})
 	if n := hellos(env); n != 1 {
 		t.Errorf("%d hellos when the first was lost", n)
@@ -82,5 +82,20 @@ func TestLeaseOfNothing(t *testing.T) {
 		if e.Kind == protocol.KindAfter && e.Delay <= 0 {
 			t.Errorf("the timer is set to %v", e.Delay)
 		}
+	}
+}
+
+// TestLeaseCountsFromItsHello: a lease that a late Welcome brings counts from the Hello that it
+// answers, not from a later one.
+func TestLeaseCountsFromItsHello(t *testing.T) {
+	v, env := lied(t, Callback())
+	env.Begin(3 * time.Second)
+	v.Expire(env, retry{})
+	if n := hellos(env); n != 1 {
+		t.Fatalf("%d hellos when the first is not answered", n)
+	}
+	v.Receive(env, 1, specfs.Welcome{Token: 1, Session: 1, At: 0, Lease: 8 * time.Second})
+	if v.lease.until != 7*time.Second {
+		t.Errorf("it is believed until %v", v.lease.until)
 	}
 }

@@ -64,7 +64,8 @@ func (v *View) now(env *Env) specfs.Time { return specfs.Time(env.Now + v.offset
 // onRetry says hello if the server owes an answer and is silent, and has the lease go on.
 func (v *View) onRetry(env *Env) {
 	waiting := func(p *pending) bool { return p.fetch != nil }
-	if owes := v.hello || len(v.epochs) > 0 || slices.ContainsFunc(v.asked, waiting); owes && !v.heard {
+	owes := len(v.epochs) > 0 || slices.ContainsFunc(v.asked, waiting)
+	if v.hello || owes && !v.heard { // a Hello may be lost while the server says other things
 		v.sayHello(env)
 	}
 	v.heard = false
