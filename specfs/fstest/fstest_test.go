@@ -49,9 +49,9 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// mixed plays a seed on clients of different systems, which crash, with limits that they meet. It is
-// played twice, for nothing but the seed may count.
-func mixed(s uint64) error {
+// mixed plays a seed on clients of different systems, which crash, with limits that they meet. It
+// is played twice, for nothing but the seed may count. It reports whether it could be judged.
+func mixed(s uint64) (judged bool, err error) {
 	rnd := rand.New(rand.NewPCG(s, 1))
 	faults := sim.Swarm(s, sim.StreamFaults&^sim.LostDisk)
 	c := Config{
@@ -73,18 +73,28 @@ func mixed(s uint64) error {
 			return sim.Run{Err: err}
 		}
 		err = w.Run()
+		judged = !w.unjudged
 		return w.sim.Result(err)
 	})
-	return cmp.Or(err, run.Err)
+	return judged, cmp.Or(err, run.Err)
 }
 
 // TestMixed plays random programs on clients that have not much in common.
 func TestMixed(t *testing.T) {
 	first := seed.First(t, 1)
-	for s := first; s < first+uint64(seed.Count(t, 24)); s++ {
-		if err := mixed(s); err != nil {
+	n, judged := uint64(seed.Count(t, 24)), uint64(0)
+	for s := first; s < first+n; s++ {
+		ok, err := mixed(s)
+		if err != nil {
 			t.Fatalf("%s=%d: %v", seed.Variable, s, err)
 		}
+		if ok {
+			judged++
+		}
+	}
+	t.Logf("%d of %d seeds were judged to the end", judged, n)
+	if n > 5 && judged < n/2 {
+		t.Error("these are not enough")
 	}
 }
 

@@ -95,8 +95,8 @@ func (s *Server) tryEpoch(env *Env, r *request, locked []specfs.ID) bool {
 	return true
 }
 
-// changed notes that a session has changed parts in a transaction. It returns what the client has to
-// forget, as it would not be told what becomes of it: it holds too much.
+// changed notes that a session has changed parts in a transaction. It returns what the client has
+// to forget, as it would not be told what becomes of it: it holds too much.
 func (s *Server) changed(env *Env, x *session, parts []specfs.Part) (forget []specfs.Part) {
 	s.meta.Serial++
 	s.putMeta(env)

@@ -17,7 +17,7 @@ func Object(key []byte) (specfs.ID, bool) {
 	return specfs.ID(binary.BigEndian.Uint64(key[1:])), true
 }
 
-// IsRecord reports whether a key and its value are what a client may know, and this package can use.
+// IsRecord reports whether a key and its value are what a client may know and this package can use.
 func IsRecord(key, value []byte) bool {
 	if _, ok := Object(key); !ok {
 		return false

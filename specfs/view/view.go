@@ -209,7 +209,7 @@ func (v *View) Receive(env *Env, from protocol.ID, msg specfs.Message) {
 		return
 	}
 	if _, ok := msg.(specfs.Unknown); ok {
-		if !v.hello { // there may be one of these for each message that the server does not know what to do with
+		if !v.hello { // one of these may come for each message that the server could not use
 			v.sayHello(env)
 		}
 		return
