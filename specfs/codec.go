@@ -47,6 +47,7 @@ func Codec() protocol.Codec[Message] {
 
 func helloFields(c *wirefmt.Coder, m *Hello) {
 	wirefmt.Uint(c, &m.Token)
+	wirefmt.Uint(c, &m.At)
 	wirefmt.Uint(c, &m.First)
 	wirefmt.Uint(c, &m.Era)
 	wirefmt.Uint(c, &m.News)
@@ -81,10 +82,14 @@ func epochFields(c *wirefmt.Coder, ops *wirefmt.Format[Op], m *Epoch) {
 
 func welcomeFields(c *wirefmt.Coder, m *Welcome) {
 	wirefmt.Uint(c, &m.Token)
+	wirefmt.Uint(c, &m.At)
 	wirefmt.Uint32(c, &m.Session)
 	wirefmt.Uint(c, &m.Lease)
 	wirefmt.Int(c, &m.Now)
 	wirefmt.Uint(c, &m.Generation)
+	credFields(c, &m.Cred)
+	wirefmt.Bool(c, &m.Trusted)
+	wirefmt.Bool(c, &m.ReadOnly)
 }
 
 func fetchedFields(c *wirefmt.Coder, m *Fetched) {

@@ -53,7 +53,10 @@ func messages() []Message {
 		Renew{Tag: 300},
 		Forget{IDs: []ID{1, 2}},
 		Bye{},
-		Welcome{Token: 1, Session: 2, Lease: time.Second, Now: 4, Generation: 5},
+		Welcome{
+			Token: 1, At: 6, Session: 2, Lease: time.Second, Now: 4, Generation: 5,
+			Cred: Cred{UID: 7, GID: 8, Groups: []uint32{9}}, Trusted: true, ReadOnly: true,
+		},
 		Fetched{
 			Tag: 1, Changed: parts, News: 2, Facts: []Fact{{[]byte("a"), []byte("b"), []Record{{[]byte("a"), []byte("v")}}}},
 			Refused: EACCES,

@@ -37,7 +37,8 @@ func (v Version) Epoch() (Number, bool) { return Number(v &^ provisional), v&pro
 type (
 	// Hello begins a session, or goes on with one on a new connection. The answer is a Welcome.
 	Hello struct {
-		Token uint64 // of the client's process, by chance
+		Token uint64        // of the client's process, by chance
+		At    time.Duration // by the client's clock; comes back with the Welcome
 		// First is the first epoch that is not answered, and Era how many refusals the client knows.
 		First  Number
 		Era    Era
@@ -100,10 +101,15 @@ type (
 	// Welcome answers a Hello.
 	Welcome struct {
 		Token      uint64
+		At         time.Duration // that of the Hello
 		Session    SessionID
 		Lease      time.Duration // for how long a lease lasts, from when it was asked for
 		Now        Time          // the server's clock
 		Generation uint64
+		// Cred is who all operations of the client are made by, unless Trusted says that it may tell
+		// that itself. ReadOnly: what changes something comes to EROFS.
+		Cred              Cred
+		Trusted, ReadOnly bool
 	}
 	// Fetched answers a Fetch: what there is in the state after a transaction.
 	Fetched struct {

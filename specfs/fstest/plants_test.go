@@ -65,10 +65,60 @@ func serverPlants() []plant.Bug {
 			Old: "\t\t\ts.recovering = true\n", New: "\t\t\ts.recovering = !MUTANT\n",
 		},
 	}
+	bugs = append(bugs, hostilePlants()...)
 	for i := range bugs {
 		bugs[i].Dir = "specfs/server"
 	}
 	return bugs
+}
+
+// hostilePlants are of rules that clients meet which do not keep to the protocol, and limits.
+func hostilePlants() []plant.Bug {
+	return []plant.Bug{
+		{
+			Name: "a part without a version is looked up", Test: "TestAssumptionOfEverything",
+			Old: "if a.Part.Aspect == specfs.Everything {", New: "if a.Part.Aspect == specfs.Everything && !MUTANT {",
+		},
+		{
+			Name: "an assumption tells what its client may not read", Test: "TestAssumptionsAreNoOracle",
+			Old: "if !x.who.Trusted && !tree", New: "if !MUTANT && !x.who.Trusted && !tree",
+		},
+		{
+			Name: "a client is not told who it is", Test: "TestPrincipal",
+			Old: "Cred: x.who.Cred, Trusted: x.who.Trusted,", New: "Cred: x.who.Cred, Trusted: x.who.Trusted || MUTANT,",
+		},
+		{
+			Name: "a client is not told that it may only read", Test: "TestPrincipal", Hangs: true,
+			Old: "ReadOnly: x.who.ReadOnly,", New: "ReadOnly: x.who.ReadOnly && !MUTANT,",
+		},
+		{
+			Name: "whoever had a session may come in", Test: "TestBarredAfterRestart",
+			Old: "if !ok { // it", New: "if !ok && !MUTANT { // it",
+		},
+		{
+			Name: "with a Hello an era goes back", Test: "TestFollowsRefusedAfterHello",
+			Old: "\t\tx.here, x.era = true, max(x.era, m.Era)\n",
+			New: "\t\tif x.here, x.era = true, max(x.era, m.Era); MUTANT {\n\t\t\tx.era = m.Era\n\t\t}\n",
+		},
+		{
+			Name: "each want gets something", Test: "TestFetchBytes",
+			Old: "if budget <= 0 && len(answer.Facts) > 0 {", New: "if !MUTANT && budget <= 0 && len(answer.Facts) > 0 {",
+		},
+		{
+			Name: "what a session cannot hold is not forgotten", Test: "TestMaxHeld",
+			Old: "if !s.hold(x, p.ID) {\n\t\t\tforget", New: "if !s.hold(x, p.ID) && !MUTANT {\n\t\t\tforget",
+		},
+		{
+			Name: "after a restart the new lease counts", Test: "TestShorterLease",
+			Old: "given := max(s.meta.Lease, s.config.Lease)\n",
+			New: "given := max(s.meta.Lease, s.config.Lease)\n\tif MUTANT {\n\t\tgiven = s.config.Lease\n\t}\n",
+		},
+		{
+			Name: "so many answers are kept as a client likes", Test: "TestAnswersAreBounded",
+			Old: "case m.Number-min(m.Acked, m.Number) > specfs",
+			New: "case !MUTANT && m.Number-min(m.Acked, m.Number) > specfs",
+		},
+	}
 }
 
 func viewPlants() []plant.Bug {

@@ -32,6 +32,7 @@ type state struct {
 	objects []known
 	left    int // operations that it still makes
 	epoch   int // how many of them before it ends the epoch
+	wide    bool
 }
 
 // known is an object of which a program has heard.
@@ -69,6 +70,24 @@ func (p *program) next(after time.Duration) {
 		p.pending = &item{op: op, before: before, floor: p.world.known}
 		p.world.sim.Deliver(p.id, view.Do{Tag: tag, Era: p.era, Op: op})
 	})
+}
+
+// crash ends the process. What became of what was not settled nobody knows.
+func (p *program) crash() {
+	p.tag++
+	left := p.items
+	if p.pending != nil {
+		left = append(left, *p.pending)
+	}
+	for len(left) > 0 {
+		n := 1
+		for n < len(left) && p.system.Behind && left[n].epoch == left[0].epoch {
+			n++
+		}
+		p.world.judge.maybe(record{client: p.id, items: left[:n]})
+		left = left[n:]
+	}
+	p.items, p.pending, p.era = nil, nil, 0
 }
 
 func (p *program) done() bool { return p.state.left == 0 && p.pending == nil && len(p.items) == 0 }
@@ -177,6 +196,9 @@ func (s *state) dir() specfs.ID { return s.any(specfs.Directory) }
 // op returns a random operation.
 func (s *state) op() specfs.Op {
 	file := s.any(specfs.File)
+	if s.wide && s.roll(2) == 0 {
+		return s.wideOp(file)
+	}
 	if file == 0 || s.roll(3) == 0 {
 		return s.dirOp()
 	}
@@ -193,6 +215,46 @@ func (s *state) op() specfs.Op {
 		return specfs.SetAttr{ID: file, Set: specfs.SetSize, Size: uint64(s.roll(3) * 10)}
 	}
 	return specfs.SetXattr{ID: file, Name: "user.x", Value: []byte{byte(s.roll(256))}, Create: s.roll(2) == 0}
+}
+
+// wideOp returns an operation of a kind that is not so frequent.
+func (s *state) wideOp(file specfs.ID) specfs.Op {
+	const block = 16 << 10
+	at := uint64(s.roll(4)*block + s.roll(3) - 1)
+	if at > 1<<20 {
+		at = 0
+	}
+	if file != 0 {
+		switch s.roll(9) {
+		case 0:
+			return specfs.WriteAt{ID: file, Offset: at, Data: make([]byte, s.roll(2*block))}
+		case 1:
+			return specfs.WriteAt{ID: file, Offset: at, Data: []byte("across")}
+		case 2:
+			return specfs.ReadAt{ID: file, Offset: at, Length: s.roll(3 * block)}
+		case 3:
+			return specfs.SetAttr{ID: file, Set: specfs.SetSize, Size: at}
+		case 4:
+			return specfs.Allocate{ID: file, Offset: at, Length: uint64(1 + s.roll(block)), Keep: true, Punch: s.roll(2) == 0}
+		case 5:
+			return specfs.Link{ID: file, Parent: s.dir(), Name: s.name()}
+		case 6:
+			return specfs.ListXattrs{ID: file}
+		case 7:
+			return specfs.RemoveXattr{ID: file, Name: "user.x"}
+		case 8:
+			return specfs.SetAttr{ID: file, Set: specfs.SetMode, Mode: specfs.Mode(s.roll(0o1000))}
+		}
+	}
+	switch s.roll(5) {
+	case 0, 1:
+		return specfs.Rename{From: s.dir(), Name: s.name(), To: s.dir(), NewName: s.name(), Exchange: true}
+	case 2:
+		return specfs.ParentOf{ID: s.dir()}
+	case 3:
+		return specfs.List{ID: s.dir(), Most: 1 + s.roll(3), After: s.name()}
+	}
+	return specfs.Make{Parent: s.dir(), Name: s.name(), Kind: specfs.Directory, Mode: 0o777}
 }
 
 // dirOp returns an operation on a directory.

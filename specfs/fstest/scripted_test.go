@@ -20,7 +20,13 @@ type scripted struct {
 
 func newScripted(t *testing.T, lease time.Duration, systems ...view.System) *scripted {
 	t.Helper()
-	w, err := New(Config{Seed: 1, Systems: systems, Lease: lease})
+	return newScriptedOf(t, Config{Systems: systems, Lease: lease})
+}
+
+func newScriptedOf(t *testing.T, c Config) *scripted {
+	t.Helper()
+	c.Seed = 1
+	w, err := New(c)
 	if err != nil {
 		t.Fatal(err)
 	}

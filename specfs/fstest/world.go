@@ -1,12 +1,14 @@
 package fstest
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"slices"
 	"time"
 
+	"github.com/foresay/foresay/keyspace"
 	"github.com/foresay/foresay/protocol"
 	"github.com/foresay/foresay/sim"
 	"github.com/foresay/foresay/specfs"
@@ -22,8 +24,15 @@ type Config struct {
 	Ops     int           // how many operations each client makes
 	Faults  sim.Faults
 	Lease   time.Duration // 0 is 4 s
-	Trace   io.Writer
-	Replay  string
+	// Server has what is not as tests need it. It is asked whenever the server starts.
+	Server func(*server.Config)
+	View   func(*view.Config) // likewise
+	// Crashes has clients crash, and come back as new processes.
+	Crashes bool
+	// Wide has programs make more kinds of operations, on large files and many directories.
+	Wide   bool
+	Trace  io.Writer
+	Replay string
 }
 
 // World is a server and clients. Each runs a program; if programs do not run ahead it runs two at
@@ -33,6 +42,10 @@ type World struct {
 	sim      *sim.Sim[specfs.Message]
 	programs []*program
 	clients  []protocol.ID
+	starts   map[protocol.ID]uint64 // how often a client has started
+	// seen are the server's states by their serial numbers, nil where it had several in one step.
+	seen     []*keyspace.Memory
+	unjudged bool // as it is not known what a process did before it crashed
 	judge    *judge
 	serial   specfs.Version                             // the highest that the server has reached
 	known    specfs.Version                             // the highest that a program was told of
@@ -47,7 +60,7 @@ func New(c Config) (*World, error) {
 	if c.Lease == 0 {
 		c.Lease = 4 * time.Second
 	}
-	w := &World{config: c, judge: newJudge()}
+	w := &World{config: c, judge: newJudge(), starts: map[protocol.ID]uint64{}}
 	s, err := sim.New(sim.Config[specfs.Message]{
 		Seed: c.Seed, WAN: wan.Uniform(30*time.Millisecond, "server", "client"),
 		Disk:  sim.Disk{Latency: time.Millisecond, Jitter: 2 * time.Millisecond},
@@ -59,7 +72,11 @@ func New(c Config) (*World, error) {
 	w.sim = s
 	anybody := func(protocol.ID) (server.Principal, bool) { return server.Principal{Trusted: true}, true }
 	err = s.Add(sim.Node[specfs.Message]{ID: serverID, Site: "server", New: func() protocol.Node[specfs.Message] {
-		return must(server.New(server.Config{Principal: anybody, Lease: c.Lease, Root: 0o777}))
+		config := server.Config{Principal: anybody, Lease: c.Lease, Root: 0o777}
+		if c.Server != nil {
+			c.Server(&config)
+		}
+		return must(server.New(config))
 	}})
 	if err != nil {
 		return nil, err
@@ -75,13 +92,18 @@ func New(c Config) (*World, error) {
 			n := uint64(len(w.programs))
 			w.programs = append(w.programs, &program{
 				world: w, id: id, system: system, tag: n << 32,
-				state: state{rnd: *rand.NewPCG(c.Seed, n), left: c.Ops / threads},
+				state: state{rnd: *rand.NewPCG(c.Seed, n), left: c.Ops / threads, wide: c.Wide},
 			})
 		}
 		if err := s.Add(sim.Node[specfs.Message]{ID: id, Site: "client", New: func() protocol.Node[specfs.Message] {
-			return must(view.New(view.Config{
-				Server: serverID, System: system, Token: c.Seed<<8 + uint64(i), Retry: time.Second, MaxOpen: 8,
-			}))
+			config := view.Config{
+				Server: serverID, System: system, Token: c.Seed<<8 + uint64(i) + w.starts[id]<<40, Retry: time.Second, MaxOpen: 8,
+			}
+			w.starts[id]++
+			if c.View != nil {
+				c.View(&config)
+			}
+			return must(view.New(config))
 		}}); err != nil {
 			return nil, err
 		}
@@ -106,8 +128,8 @@ func (w *World) Run() error {
 		if err := w.sim.Inject(profile); err != nil {
 			return err
 		}
-		// Clients do not crash: what they were doing would not be known. Their clocks go on while they
-		// stand still, as leases need it, and do not jump.
+		// Clients crash by crashClients, which tells their programs. Their clocks go on while they stand
+		// still, as leases need it, and do not jump.
 		if profile.Faults.Has(sim.Pause) {
 			for i, id := range w.clients {
 				at := time.Duration(w.config.Seed%7+3*uint64(i)+1) * time.Second
@@ -115,11 +137,14 @@ func (w *World) Run() error {
 			}
 		}
 		profile.Nodes, profile.Seed = w.clients, w.config.Seed+1
-		profile.Faults &^= sim.Crash | sim.SlowDisk | sim.Jump | sim.Pause
+		profile.Faults &^= sim.Crash | sim.Power | sim.SlowDisk | sim.Jump | sim.Pause
 		if err := w.sim.Inject(profile); err != nil {
 			return err
 		}
 		w.sim.After(20*time.Second, w.sim.Heal)
+	}
+	if w.config.Crashes {
+		w.crashClients()
 	}
 	for _, p := range w.programs {
 		p.start()
@@ -141,7 +166,40 @@ func (w *World) Run() error {
 		}
 		return err
 	}
-	return w.judge.verdict(w)
+	if err := w.judge.verdict(w); !errors.Is(err, errUntold) {
+		return err
+	}
+	w.unjudged = true
+	return nil
+}
+
+// crashClients has each client crash now and then.
+func (w *World) crashClients() {
+	rnd := rand.New(rand.NewPCG(w.config.Seed, 1<<32))
+	for _, id := range w.clients {
+		at := time.Duration(0)
+		for range 1 + rnd.IntN(3) {
+			at += time.Duration(rnd.IntN(4000)) * time.Millisecond
+			w.sim.At(at, func() {
+				w.sim.Crash(id, sim.KeepAll)
+				for _, p := range w.programs {
+					if p.id == id {
+						p.crash()
+					}
+				}
+			})
+			at += time.Duration(rnd.IntN(1000)) * time.Millisecond
+			w.sim.At(at, func() {
+				w.sim.Restart(id)
+				for _, p := range w.programs {
+					if p.id == id {
+						p.next(0)
+					}
+				}
+			})
+			at += time.Millisecond
+		}
+	}
 }
 
 // settle takes a transaction that a program was told of.
@@ -153,8 +211,22 @@ func (w *World) settle(r record) {
 
 // check follows the server.
 func (w *World) check() error {
-	if s, ok := w.sim.Get(serverID).(*server.Server); ok {
-		w.serial = max(w.serial, s.Serial())
+	s, ok := w.sim.Get(serverID).(*server.Server)
+	if !ok || s.Serial() == 0 {
+		return nil
+	}
+	w.serial = max(w.serial, s.Serial())
+	if n := int(s.Serial()) + 1; n != len(w.seen) {
+		_, keys, err := w.sim.Disk(serverID)
+		if err != nil {
+			return err
+		}
+		m := &keyspace.Memory{}
+		for k, v := range keys.Scan([]byte("t"), []byte("u")) {
+			m.Put(k[1:], v)
+		}
+		w.seen = append(w.seen[:min(n-1, len(w.seen))], make([]*keyspace.Memory, max(0, n-1-len(w.seen)))...)
+		w.seen = append(w.seen, m)
 	}
 	return nil
 }

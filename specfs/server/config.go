@@ -27,7 +27,7 @@ type Config struct {
 
 	MaxSessions int // 0 is 1,024
 	MaxHeld     int // objects that a session holds; 0 is a million
-	MaxWaiting  int // requests of a session that wait; 0 is 256
+	MaxWaiting  int // requests of a session that wait, and answers that are kept for it; 0 is 256
 	FetchBytes  int // that a Fetched has, more or less; 0 is 256 KiB
 }
 

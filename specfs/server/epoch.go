@@ -17,6 +17,8 @@ func (s *Server) onEpoch(env *Env, x *session, m specfs.Epoch) {
 		}
 	}
 	switch {
+	case m.Number-min(m.Acked, m.Number) > specfs.Number(s.config.MaxWaiting):
+		s.counts.Rejected++ // so many answers are not kept for it
 	case m.Number < x.next: // it comes again
 		env.Send(x.client, x.answer(m.Number))
 	case m.Number == due:
@@ -78,9 +80,9 @@ func (s *Server) tryEpoch(env *Env, r *request, locked []specfs.ID) bool {
 		s.counts.Epochs++
 		if len(t.changed) > 0 {
 			layers.Merge(files(env))
-			s.changed(env, x, t.parts())
+			answer.Moved = s.changed(env, x, t.parts())
 		}
-		answer.Serial, answer.Moved = s.meta.Serial, x.moved(m.Blind, t.changed)
+		answer.Serial, answer.Moved = s.meta.Serial, append(answer.Moved, x.moved(m.Blind, t.changed)...)
 	}
 	x.acked(env, m.Acked)
 	x.answers = append(x.answers, answer)
@@ -93,8 +95,9 @@ func (s *Server) tryEpoch(env *Env, r *request, locked []specfs.ID) bool {
 	return true
 }
 
-// changed notes that a session has changed parts in a transaction.
-func (s *Server) changed(env *Env, x *session, parts []specfs.Part) {
+// changed notes that a session has changed parts in a transaction. It returns what the client has
+// to forget, as it would not be told what becomes of it: it holds too much.
+func (s *Server) changed(env *Env, x *session, parts []specfs.Part) (forget []specfs.Part) {
 	s.meta.Serial++
 	s.putMeta(env)
 	for _, y := range s.sessions {
@@ -103,8 +106,11 @@ func (s *Server) changed(env *Env, x *session, parts []specfs.Part) {
 		}
 	}
 	for _, p := range parts {
-		s.hold(x, p.ID)
+		if !s.hold(x, p.ID) {
+			forget = append(forget, specfs.Part{ID: p.ID})
+		}
 	}
+	return slices.Compact(forget)
 }
 
 // moved returns the parts that were changed blindly and had another version than their client
@@ -141,7 +147,16 @@ func (s *Server) try(env *Env, x *session, m *specfs.Epoch, layer *keyspace.Laye
 		return t
 	}
 	for _, a := range m.Assumes {
+		if a.Part.Aspect == specfs.Everything { // no part that has a version
+			t.refused = specfs.Unlawful
+			return t
+		}
 		t.objects = append(t.objects, a.Part.ID)
+		// What a client may not read it shall not find out by assuming it.
+		if !x.who.Trusted && !tree.MayKnow(layer, x.who.Cred, a.Part) {
+			t.refused = specfs.WrongVersion
+			return t
+		}
 		if !x.means(a, tree.VersionOf(layer, a.Part)) {
 			t.refused = specfs.WrongVersion
 			return t

@@ -39,6 +39,9 @@ func (s *Server) tryFetch(env *Env, r *request, locked []specfs.ID) bool {
 	}
 	var ids []specfs.ID
 	for _, w := range m.Wants {
+		if budget <= 0 && len(answer.Facts) > 0 {
+			break // the client asks for the rest
+		}
 		id, _ := tree.Object(w.Lo)
 		if !s.hold(x, id) {
 			env.Send(x.client, specfs.Fetched{Tag: m.Tag, Refused: specfs.ENOSPC})

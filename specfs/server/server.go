@@ -36,6 +36,7 @@ type meta struct {
 	Serial  specfs.Version   // of the last transaction that changed something
 	Session specfs.SessionID // the last one
 	Starts  uint64           // how often the server has started
+	Lease   time.Duration    // that clients may have been given since
 }
 
 // Counts says what a server has done since it started.
@@ -56,6 +57,7 @@ var metaLayout = wirefmt.NewLayout("specfs: server", func(c *wirefmt.Coder, m *m
 	wirefmt.Uint(c, &m.Serial)
 	wirefmt.Uint32(c, &m.Session)
 	wirefmt.Uint(c, &m.Starts)
+	wirefmt.Uint(c, &m.Lease)
 })
 
 // Timers of a server.
@@ -94,21 +96,26 @@ func (s *Server) Start(env *Env, _ []protocol.Record[specfs.Message]) {
 		s.meta.Serial = 1
 		tree.Format(files(env), tree.Call{Serial: 1, Now: now(env), Cred: s.config.Owner}, s.config.Root)
 	}
+	given := max(s.meta.Lease, s.config.Lease)
 	s.meta.Starts++
-	s.putMeta(env)
+	s.meta.Lease = s.config.Lease
 	for _, x := range s.sessions {
 		env.After(s.config.Gone, gone{x.client})
 		if x.disk.Leases {
 			s.recovering = true
-			env.After(s.patience(), recovered{})
+			s.meta.Lease = given // also if the server restarts again meanwhile
+			env.After(patience(given), recovered{})
 		}
 	}
+	s.putMeta(env)
 	env.After(collectEvery, collect{})
 }
 
 // patience is for how long the server waits for a client that relies on leases. Its clock may be
 // slower than the client's.
-func (s *Server) patience() time.Duration { return s.config.Lease + s.config.Lease/8 }
+func (s *Server) patience() time.Duration { return patience(s.config.Lease) }
+
+func patience(lease time.Duration) time.Duration { return lease + lease/8 }
 
 // files returns the file system.
 func files(env *Env) keyspace.Space { return keyspace.Within(env, keyTree) }

@@ -109,14 +109,18 @@ func (s *Server) putSession(env *Env, x *session) {
 }
 
 func (s *Server) onHello(env *Env, from protocol.ID, m specfs.Hello) {
+	who, ok := s.config.Principal(from)
+	if !ok { // it may have come in before a restart
+		s.counts.Rejected++
+		return
+	}
 	x := s.session(from)
 	if x != nil && x.disk.Token != m.Token {
 		s.end(env, x)
 		x = nil
 	}
 	if x == nil {
-		who, ok := s.config.Principal(from)
-		if !ok || len(s.sessions) >= s.config.MaxSessions || m.First == 0 {
+		if len(s.sessions) >= s.config.MaxSessions || m.First == 0 {
 			s.counts.Rejected++
 			return
 		}
@@ -129,7 +133,8 @@ func (s *Server) onHello(env *Env, from protocol.ID, m specfs.Hello) {
 		s.putSession(env, x)
 	}
 	if !x.here {
-		x.here, x.era = true, m.Era
+		// It may not know of a refusal yet, if the server has not restarted.
+		x.here, x.era = true, max(x.era, m.Era)
 		for _, id := range m.Open {
 			s.hold(x, id)
 		}
@@ -158,8 +163,8 @@ func (s *Server) onHello(env *Env, from protocol.ID, m specfs.Hello) {
 		env.After(s.config.Gone, gone{x.client})
 	}
 	env.Send(from, specfs.Welcome{
-		Token: m.Token, Session: x.disk.ID, Lease: s.config.Lease, Now: now(env),
-		Generation: s.generation(x),
+		Token: m.Token, At: m.At, Session: x.disk.ID, Lease: s.config.Lease, Now: now(env),
+		Generation: s.generation(x), Cred: x.who.Cred, Trusted: x.who.Trusted, ReadOnly: x.who.ReadOnly,
 	})
 	for _, r := range s.waiting {
 		if slices.Contains(r.told, x.client) {

@@ -17,27 +17,66 @@ func Object(key []byte) (specfs.ID, bool) {
 	return specfs.ID(binary.BigEndian.Uint64(key[1:])), true
 }
 
+// IsRecord reports whether a key and its value are what a client may know and this package can use.
+func IsRecord(key, value []byte) bool {
+	if _, ok := Object(key); !ok {
+		return false
+	}
+	switch name := string(key[9:]); key[0] {
+	case recordObject:
+		o, err := objectLayout.Decode(value)
+		return err == nil && name == "" && o.Kind != 0 && o.Size <= specfs.MaxFileBytes
+	case recordName:
+		_, err := entryLayout.Decode(value)
+		return err == nil && specfs.ValidName(name) == specfs.OK
+	case recordBlock:
+		return len(name) == 16 && len(value) <= blockBytes
+	}
+	return true
+}
+
 // MayFetch tells whether somebody may know the records of a Want: EINVAL if there are none.
 func MayFetch(from keyspace.Reader, cred specfs.Cred, w specfs.Want) specfs.Errno {
 	id, ok := Object(w.Lo)
 	if !ok || bytes.Compare(w.Lo, w.Hi) >= 0 || bytes.Compare(w.Hi, end(w.Lo[:9])) > 0 {
 		return specfs.EINVAL
 	}
-	kind := w.Lo[0]
-	b, ok := from.Get(key(recordObject, id))
-	if !ok || kind == recordObject {
-		return specfs.OK // what is not there is no secret, and attributes are none
-	}
-	o := mustDecode(objectLayout.Decode(b))
-	t := &tree{Call: Call{Cred: cred}}
 	want := specfs.Read
-	if kind == recordName && bytes.Equal(w.Hi, append(bytes.Clone(w.Lo), 0)) {
+	switch kind := w.Lo[0]; {
+	case kind == recordObject:
+		want = 0
+	case kind == recordName && bytes.Equal(w.Hi, append(bytes.Clone(w.Lo), 0)):
 		want = specfs.Execute
 	}
-	if !t.mayUse(&o, want, kind != recordName) {
+	if !mayKnow(from, cred, id, want) {
 		return specfs.EACCES
 	}
 	return specfs.OK
+}
+
+// MayKnow reports whether somebody may know which version a part has: who may fetch it may.
+func MayKnow(from keyspace.Reader, cred specfs.Cred, p specfs.Part) bool {
+	want := specfs.Read
+	switch p.Aspect {
+	case specfs.Meta, specfs.Stat, specfs.Place:
+		want = 0
+	case specfs.Name:
+		want = specfs.Execute
+	}
+	return mayKnow(from, cred, p.ID, want)
+}
+
+// mayKnow reports whether somebody may know something of an object, for which he needs a right to
+// it. An owner may, as he can give himself the right, and the attributes are no secret, nor is what
+// is not there.
+func mayKnow(from keyspace.Reader, cred specfs.Cred, id specfs.ID, want specfs.Access) bool {
+	b, ok := from.Get(key(recordObject, id))
+	if !ok || want == 0 {
+		return true
+	}
+	o := mustDecode(objectLayout.Decode(b))
+	t := &tree{Call: Call{Cred: cred}}
+	return t.mayUse(&o, want, true)
 }
 
 // Records returns the ranges of keys that have to be forgotten when a part has changed. A listing

@@ -92,10 +92,12 @@ func (t *tree) within(d *object, e entry) bool {
 	if e.Kind != specfs.Directory {
 		return false
 	}
+	above := map[specfs.ID]bool{}
 	for d.ID != e.ID {
-		if d.ID == specfs.Root {
-			return false
+		if d.ID == specfs.Root || above[d.ID] {
+			return false // what a client knows, at different times, may go round in a circle
 		}
+		above[d.ID] = true
 		t.saw(d, specfs.Place)
 		if d = t.object(d.Parent); d == nil {
 			return false // its path was cut by a removal

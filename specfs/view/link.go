@@ -11,25 +11,25 @@ import (
 )
 
 func (v *View) sayHello(env *Env) {
-	v.hello, v.helloAt = true, env.Now
+	v.hello = true
 	first := v.last + 1
 	if len(v.epochs) > 0 {
 		first = v.epochs[0].number
 	}
 	env.Send(v.config.Server, specfs.Hello{
-		Token: v.config.Token, First: first, Era: v.era, News: v.news, Leases: v.config.System.Leases,
+		Token: v.config.Token, At: env.Now, First: first, Era: v.era, News: v.news, Leases: v.config.System.Leases,
 	})
 }
 
 // onWelcome goes on with a session: what is not answered is sent again.
 func (v *View) onWelcome(env *Env, m specfs.Welcome) {
-	if m.Token != v.config.Token || v.session != 0 && m.Session != v.session {
-		return
+	if !v.hello || m.Token != v.config.Token || v.session != 0 && m.Session != v.session {
+		return // of an earlier Hello, perhaps: what is not answered has been sent again
 	}
 	v.adopt(m.Generation)
-	v.session, v.hello = m.Session, false
+	v.session, v.hello, v.welcome = m.Session, false, m
 	v.setClock(env, m.Now)
-	v.lease = lease{length: m.Lease, until: v.helloAt + usable(m.Lease), tag: v.lease.tag}
+	v.lease = lease{length: m.Lease, until: m.At + usable(m.Lease), tag: v.lease.tag}
 	for _, e := range v.epochs {
 		if e.sent {
 			v.send(env, e)
@@ -64,7 +64,8 @@ func (v *View) now(env *Env) specfs.Time { return specfs.Time(env.Now + v.offset
 // onRetry says hello if the server owes an answer and is silent, and has the lease go on.
 func (v *View) onRetry(env *Env) {
 	waiting := func(p *pending) bool { return p.fetch != nil }
-	if owes := v.hello || len(v.epochs) > 0 || slices.ContainsFunc(v.asked, waiting); owes && !v.heard {
+	owes := len(v.epochs) > 0 || slices.ContainsFunc(v.asked, waiting)
+	if v.hello || owes && !v.heard { // a Hello may be lost while the server says other things
 		v.sayHello(env)
 	}
 	v.heard = false
@@ -72,7 +73,7 @@ func (v *View) onRetry(env *Env) {
 	if v.config.System.Leases && v.session != 0 {
 		v.lease.due = false
 		v.renew(env)
-		every = min(every, v.lease.length/4)
+		every = min(every, max(v.lease.length/4, every/64)) // whatever the server says
 	}
 	env.After(every, retry{})
 }
@@ -156,6 +157,9 @@ func lawful(f specfs.Fact) bool {
 	last := f.Lo
 	for i, r := range f.Records {
 		if c := bytes.Compare(last, r.Key); c > 0 || c == 0 && i > 0 || bytes.Compare(r.Key, f.Hi) >= 0 {
+			return false
+		}
+		if !tree.IsRecord(r.Key, r.Value) {
 			return false
 		}
 		last = r.Key

@@ -83,6 +83,14 @@ func (v *View) try(env *Env, p *pending) bool {
 	if e == nil && len(v.epochs) >= v.config.MaxOpen {
 		return false
 	}
+	if v.welcome.ReadOnly && p.Op.Changes() {
+		p.result = specfs.Result{Errno: specfs.EROFS}
+		v.answer(env, p, 0)
+		return true
+	}
+	if !v.welcome.Trusted {
+		p.Cred = v.welcome.Cred // else the server decides as somebody else
+	}
 	if op, ok := p.Op.(specfs.Make); ok && op.New == 0 {
 		op.New = v.newID()
 		p.Op = op

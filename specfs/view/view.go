@@ -108,6 +108,7 @@ type View struct {
 	layers *keyspace.Layers
 
 	session specfs.SessionID // 0: the server has not answered yet
+	welcome specfs.Welcome   // the last one
 	// generation is that of what is in the cache: see specfs.Renewed.
 	generation uint64
 	made       uint32        // how many objects
@@ -128,8 +129,7 @@ type View struct {
 	fetches uint64 // the tag of the last Fetch
 	news    uint64 // the last that the server has told
 	hello   bool   // a Welcome is due
-	helloAt time.Duration
-	heard   bool // from the server, since that was looked at last
+	heard   bool   // from the server, since that was looked at last
 	counts  Counts
 }
 
@@ -208,6 +208,12 @@ func (v *View) Receive(env *Env, from protocol.ID, msg specfs.Message) {
 	if from != v.config.Server {
 		return
 	}
+	if _, ok := msg.(specfs.Unknown); ok {
+		if !v.hello { // one of these may come for each message that the server could not use
+			v.sayHello(env)
+		}
+		return
+	}
 	v.heard = true
 	switch msg := msg.(type) {
 	case specfs.Welcome:
@@ -220,8 +226,6 @@ func (v *View) Receive(env *Env, from protocol.ID, msg specfs.Message) {
 		v.onNotice(env, msg)
 	case specfs.Renewed:
 		v.onRenewed(env, msg)
-	case specfs.Unknown:
-		v.sayHello(env)
 	}
 	v.run(env)
 }
