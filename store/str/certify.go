@@ -124,8 +124,8 @@ func (s *server) onCertify(env *protocol.Env[store.Message], from protocol.ID, m
 
 // vouchesUntil returns up to which timestamp nothing that conflicts with a transaction commits
 // before the transaction has given way here; 0: it may at any. That is this server's ceiling: a
-// commit without the server's word is above the floor, and so above all ceilings that the server has
-// heard of while it served reads.
+// commit without the server's word is above the floor, and so above all ceilings that the server
+// has heard of while it served reads.
 func (s *server) vouchesUntil(env *protocol.Env[store.Message], h *held) clock.Stamp {
 	if !s.mode.speculates || s.deaf() || h.gaveWay {
 		return 0
