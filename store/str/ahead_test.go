@@ -25,7 +25,7 @@ func aheadPlants() []plant.Bug {
 				New: "\tt.staged = t.held && !t.waits && !MUTANT\n"}},
 		},
 		{
-			Name: "who finishes it commits what is held", Test: "TestAheadNotices/55",
+			Name: "who finishes it commits what is held", Test: "TestAheadNotices/109",
 			Old: "\tif fenced && r.states[first].Reason == store.Lapsed {",
 			New: "\tif fenced && r.states[first].Reason == store.Lapsed && !MUTANT {",
 		},

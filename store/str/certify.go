@@ -84,7 +84,7 @@ func (s *server) onCertify(env *protocol.Env[store.Message], from protocol.ID, m
 		if out.Stamp = h.stamp; h.gaveWay {
 			out.Stamp, out.Reason = 0, store.Locked
 		}
-		s.vouch(env, from, h)
+		out.Until = s.vouchesUntil(env, h)
 		env.Send(from, out)
 		return
 	}
@@ -117,29 +117,28 @@ func (s *server) onCertify(env *protocol.Env[store.Message], from protocol.ID, m
 		h := &held{part: p, stamp: s.stampOf(env, p)}
 		s.add(env, h)
 		s.putOwn(env, h) // whoever has this word takes it for one that does not change
-		out.Stamp = h.stamp
-		s.vouch(env, from, h)
+		out.Stamp, out.Until = h.stamp, s.vouchesUntil(env, h)
 	}
 	env.Send(from, out)
 }
 
-// vouch tells a coordinator up to which timestamp nothing that conflicts with a transaction commits
-// before the transaction has given way here. That is this server's ceiling: a commit without the
-// server's word is above the floor, and so above all ceilings that the server has heard of while it
-// served reads.
-func (s *server) vouch(env *protocol.Env[store.Message], to protocol.ID, h *held) {
+// vouchesUntil returns up to which timestamp nothing that conflicts with a transaction commits
+// before the transaction has given way here; 0: it may at any. That is this server's ceiling: a
+// commit without the server's word is above the floor, and so above all ceilings that the server
+// has heard of while it served reads.
+func (s *server) vouchesUntil(env *protocol.Env[store.Message], h *held) clock.Stamp {
 	if !s.mode.speculates || s.deaf() || h.gaveWay {
-		return
+		return 0
 	}
 	for _, w := range h.part.Writes { // a copy of the state may have what was committed meanwhile
 		if clock.Stamp(s.state.values.Newest(s.group.State(env), w.Key).Version.Time) > h.part.At {
-			return
+			return 0
 		}
 	}
 	if at := max(h.part.At, clock.Stamp(env.Now)); s.low(env, at) {
 		s.wantCeiling(env, at)
 	}
-	env.Send(to, vouched{s.self, h.part.ID, s.reads.Ceiling()})
+	return s.reads.Ceiling()
 }
 
 // low reports whether it is time to ask for a higher ceiling than a snapshot needs.

@@ -187,6 +187,7 @@ func (c *coordinator) onCertified(env *protocol.Env[store.Message], from protoco
 	if t == nil {
 		return
 	}
+	c.vouchedFor(env, t, m)
 	switch {
 	case t.stage != certifying || !t.lacks[m.Shard]:
 	case m.Reason == store.Fenced: // it is no reader, so the site is one without a copy
@@ -204,13 +205,9 @@ func (c *coordinator) onCertified(env *protocol.Env[store.Message], from protoco
 	}
 }
 
-// onVouched takes up to which commits a server of the site would have a transaction give way.
-func (c *coordinator) onVouched(env *protocol.Env[store.Message], from protocol.ID, m vouched) {
-	t := c.txns[m.ID]
-	if t == nil || t.vouched == nil || !slices.Contains(t.shards, m.Shard) {
-		return
-	}
-	if id, ok := c.local(m.Shard); !ok || id != from {
+// vouchedFor takes up to which commits a server of the site would have a transaction give way.
+func (c *coordinator) vouchedFor(env *protocol.Env[store.Message], t *txn, m certified) {
+	if m.Until == 0 || t.vouched == nil || !slices.Contains(t.shards, m.Shard) {
 		return
 	}
 	t.vouched[m.Shard] = max(t.vouched[m.Shard], m.Until)

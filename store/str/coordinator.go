@@ -188,8 +188,6 @@ func (c *coordinator) Receive(env *protocol.Env[store.Message], from protocol.ID
 		c.onFound(env, from, m)
 	case certified:
 		c.onCertified(env, from, m)
-	case vouched:
-		c.onVouched(env, from, m)
 	case displaced:
 		c.onDisplaced(env, from, m)
 	case word:

@@ -23,8 +23,7 @@ func TestVouchedCommits(t *testing.T) {
 	c.begins(5, m)
 	c.Receive(c.env, 205, store.CommitRequest{Txn: store.Txn{ID: txnID(5), Writes: []store.Write{{Key: a}}}})
 	c.said()
-	c.Receive(c.env, 11, vouched{Shard: 0, ID: txnID(5), Until: 30})
-	c.Receive(c.env, 11, certified{Shard: 0, ID: txnID(5), Stamp: 6})
+	c.Receive(c.env, 11, certified{Shard: 0, ID: txnID(5), Stamp: 6, Until: 30})
 	c.local(t, 5)
 	finds := func(at, version uint64) []store.Message {
 		c.begins(at, b)
@@ -43,7 +42,7 @@ func TestVouchedCommits(t *testing.T) {
 	if asked := only[certify](c.said()); len(asked) != 1 || asked[0].ID != txnID(5) {
 		t.Errorf("its server is asked %+v", asked)
 	}
-	c.Receive(c.env, 11, vouched{Shard: 0, ID: txnID(5), Until: 31})
+	c.Receive(c.env, 11, certified{Shard: 0, ID: txnID(5), Stamp: 6, Until: 31})
 	expectValues(t, c.said(), "")
 }
 

@@ -433,7 +433,7 @@ func (s *server) sweepTentative(env *protocol.Env[store.Message]) {
 		}
 		silent := env.Now-h.heard > tentativeTrips*s.cfg.RoundTrip
 		if silent {
-			s.noted = max(s.noted, s.reads.Ceiling()) // its coordinator may count on that: see vouch
+			s.noted = max(s.noted, s.reads.Ceiling()) // its coordinator may count on that: see vouchesUntil
 		}
 		if silent || h.released > 0 && env.Now-h.released > releasedTrips*s.cfg.RoundTrip {
 			s.fence(env, h.part.ID)

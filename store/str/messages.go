@@ -48,19 +48,15 @@ type (
 		Over  []store.TxnID
 	}
 	// certified answers it with a Stamp, which the commit has to be at or above, or with the Reason
-	// for a refusal. If it has neither, the transaction waits for others.
+	// for a refusal. If it has neither, the transaction waits for others. No conflicting transaction
+	// commits at or below Until before the coordinator has let go of this one; 0: the server does not
+	// vouch for it.
 	certified struct {
 		Shard  uint32
 		ID     store.TxnID
 		Stamp  clock.Stamp
 		Reason store.Reason
-	}
-	// vouched comes with it: no conflicting transaction commits at or below Until before the
-	// coordinator has let go of this one.
-	vouched struct {
-		Shard uint32
-		ID    store.TxnID
-		Until clock.Stamp
+		Until  clock.Stamp
 	}
 	// displaced tells a coordinator that one of its transactions, which is certified at its site
 	// only, has given way to one that the shard's leader has certified. It is repeated until release
@@ -187,15 +183,17 @@ func localKinds() []wirefmt.Kind[store.Message] {
 			wirefmt.List(c, &m.Keys, 1, wirefmt.String[store.Key])
 			idsFields(c, &m.Over)
 		}),
-		wirefmt.NewKind[store.Message](20, func(c *wirefmt.Coder, m *certified) {
+		wirefmt.NewEarlierKind[store.Message](20, func(m certified) bool { return m.Until == 0 }, certifiedFields),
+		// Earlier servers vouch for a transaction in a message of its own.
+		wirefmt.NewEarlierKind[store.Message](34, func(m certified) bool {
+			return m.Stamp == 0 && m.Reason == store.NoReason
+		}, func(c *wirefmt.Coder, m *certified) {
 			wirefmt.Uint32(c, &m.Shard)
 			store.VersionFields(c, &m.ID)
-			wirefmt.Uint(c, &m.Stamp)
-			store.ReasonFields(c, &m.Reason)
+			wirefmt.Uint(c, &m.Until)
 		}),
-		wirefmt.NewKind[store.Message](34, func(c *wirefmt.Coder, m *vouched) {
-			wirefmt.Uint32(c, &m.Shard)
-			store.VersionFields(c, &m.ID)
+		wirefmt.NewKind[store.Message](36, func(c *wirefmt.Coder, m *certified) {
+			certifiedFields(c, m)
 			wirefmt.Uint(c, &m.Until)
 		}),
 		wirefmt.NewKind[store.Message](21, func(c *wirefmt.Coder, m *displaced) {
@@ -207,6 +205,13 @@ func localKinds() []wirefmt.Kind[store.Message] {
 			store.VersionFields(c, &m.ID)
 		}),
 	}
+}
+
+func certifiedFields(c *wirefmt.Coder, m *certified) {
+	wirefmt.Uint32(c, &m.Shard)
+	store.VersionFields(c, &m.ID)
+	wirefmt.Uint(c, &m.Stamp)
+	store.ReasonFields(c, &m.Reason)
 }
 
 func groupKinds() []wirefmt.Kind[store.Message] {

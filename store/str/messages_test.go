@@ -31,7 +31,8 @@ func messages() []store.Message {
 		readAt{Ref: 1 << 42, Key: "k", At: 300, Skip: []store.TxnID{id}},
 		found{Ref: 1, Value: store.Value{Version: id, Present: true, Bytes: []byte("x")}}, found{Ref: 1, Reason: store.Old},
 		certify{Shard: 1, ID: id, At: 300, Keys: []store.Key{"k", "l"}, Over: p.Over},
-		certified{Shard: 1, ID: id, Stamp: 301}, certified{Shard: 1, ID: id, Reason: store.Locked},
+		certified{Shard: 1, ID: id, Stamp: 301, Until: 400}, certified{Shard: 1, ID: id, Stamp: 301},
+		certified{Shard: 1, ID: id, Until: 400}, certified{Shard: 1, ID: id, Reason: store.Locked},
 		displaced{Shard: 1, ID: id}, release{Shard: 1, ID: id}, kept{Shard: 1, ID: id}, confirm{id},
 		confirmed{Shard: 1, ID: id, At: at}, confirmed{Shard: 1, ID: id, At: at, Members: p.Readers},
 		storekit.Ask{Shard: 1, Ref: 1 << 42, Command: []byte("command")},
@@ -43,7 +44,6 @@ func messages() []store.Message {
 		raise{Shard: 1, At: 300, Admit: true, Keep: 200}, orphan{Part: p}, suspect{Part: p}, ping{1 << 42}, pong{1 << 42},
 		prepare{p}, decide{ID: id, Commit: true, At: 301, Reason: store.Old, Anchor: true, Read: 299}, fence{id}, done{id},
 		ceil{Ceiling: 300, Horizon: 200}, reader{Server: 11, Serves: true, Leaves: true},
-		vouched{Shard: 1, ID: id, Until: 400},
 		report{Number: 1 << 42, Window: window{300 * time.Millisecond, 400, 300, 5}}, setting{Number: 1 << 42, Degree: 9},
 	}
 }

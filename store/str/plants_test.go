@@ -17,7 +17,7 @@ func stampPlants() []plant.Bug {
 			New: "\t\tif !MUTANT {\n\t\t\tabove = max(above, s.reads.Above(w.Key))\n\t\t}\n",
 		},
 		{
-			Name: "what was read of a transaction is not noted with its outcome (S5)", Test: "TestSeedsNotice/46",
+			Name: "what was read of a transaction is not noted with its outcome (S5)", Test: "TestSeedsNotice/87",
 			Old: "\ts.wasShown(m.ID, m.Read)\n\th := s.held[m.ID]\n",
 			New: "\tif !MUTANT {\n\t\ts.wasShown(m.ID, m.Read)\n\t}\n\th := s.held[m.ID]\n",
 			Also: []plant.Edit{{
@@ -49,7 +49,7 @@ func stampPlants() []plant.Bug {
 			Old:  "\tif t.apart {\n", New: "\tif t.apart && !MUTANT {\n",
 		},
 		{
-			Name: "nobody remembers what was read before a restart (S22)", Test: "TestSeedsNotice/475",
+			Name: "nobody remembers what was read before a restart (S22)", Test: "TestSeedsNotice/1083",
 			Old: "\ts.noted = max(s.noted, ceiling)\n",
 			New: "\tif !MUTANT {\n\t\ts.noted = max(s.noted, ceiling)\n\t}\n",
 		},
@@ -154,6 +154,17 @@ func readPlants() []plant.Bug {
 			Name: "nobody vouches for longer", Test: "TestVouchedCommits",
 			Old: "\t\t\t\tc.askCertify(env, t, k)\n",
 			New: "\t\t\t\tif !MUTANT {\n\t\t\t\t\tc.askCertify(env, t, k)\n\t\t\t\t}\n",
+		},
+		{
+			Name: "nobody listens to a server that vouches for longer", Test: "TestVouchedCommits",
+			Old: "\tc.vouchedFor(env, t, m)\n",
+			New: "\tif !MUTANT || t.stage == certifying {\n\t\tc.vouchedFor(env, t, m)\n\t}\n",
+		},
+		{
+			Name: "a server certifies and does not vouch", Test: "TestForgottenTentative",
+			Old: "\t\tout.Stamp, out.Until = h.stamp, s.vouchesUntil(env, h)\n",
+			New: "\t\tout.Stamp, out.Until = h.stamp, s.vouchesUntil(env, h)\n" +
+				"\t\tif MUTANT {\n\t\t\tout.Until = 0\n\t\t}\n",
 		},
 		{
 			Name: "what is given up at a server was vouched for in vain", Test: "TestForgottenTentative",
@@ -283,7 +294,7 @@ func certifyPlants() []plant.Bug {
 			Old: " || s.doubted[h.part.ID])", New: " || s.doubted[h.part.ID] && !MUTANT)",
 		},
 		{
-			Name: "one that was refused is prepared behind that", Test: "TestSeedsNotice/3002",
+			Name: "one that was refused is prepared behind that", Test: "TestSeedsNotice/3060",
 			Old: "!settled || s.fenced[p.ID] || s.proposed[p.ID] ||",
 			New: "!settled || (s.fenced[p.ID] || s.proposed[p.ID]) && !MUTANT ||",
 		},

@@ -582,7 +582,7 @@ func TestForgottenTentative(t *testing.T) {
 	s := newSoloServer(t)
 	a := s.key(0, "a")
 	s.Receive(s.env, 10, certify{Shard: 0, ID: txnID(100), At: 100, Keys: []store.Key{a}})
-	said := only[vouched](s.said())
+	said := only[certified](s.said())
 	if len(said) != 1 || said[0].Until != clock.Stamp(time.Hour) {
 		t.Fatalf("it is vouched for so: %+v", said)
 	}
