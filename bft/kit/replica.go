@@ -200,8 +200,8 @@ func (r *Replica) OnRead(env *protocol.Env[bft.Message], from protocol.ID, m Rea
 	r.AnswerReads(env)
 }
 
-// AnswerReads answers the queries that need not wait any longer. None is answered from a state of an
-// earlier epoch: of those that have confirmed what that has, fewer may be members now.
+// AnswerReads answers the queries that need not wait any longer. None is answered from a state of
+// an earlier epoch: of those that have confirmed what that has, fewer may be members now.
 func (r *Replica) AnswerReads(env *protocol.Env[bft.Message]) {
 	if len(r.reads) == 0 || r.Fetching() || r.Committed < r.Dir.Base.Seq {
 		return
