@@ -30,11 +30,13 @@ func Do[T any](ctx context.Context, f func(ctx context.Context) (T, error), opts
 // may go on for ever.
 //
 // step has the rights of a function given to Do, may execute for several states at once, and must
-// have nothing of earlier steps but state. Once a step is confirmed its commit hooks run, in the
-// order of the steps. A step that made calls with side effects is confirmed before the next one
-// begins, unless these are predicated. The options hold for each step's task: a report is one of a
-// step. A step's error or panic ends the loop once the steps before it are confirmed. Within a
-// task, Loop is a plain loop, and a part of that task.
+// have nothing of earlier steps but state. Run again with the same state and results, it must
+// return an equal state: a time or a random number in it may have the calls of the next step made
+// twice. Once a step is confirmed its commit hooks run, in the order of the steps. A step that made
+// calls with side effects is confirmed before the next one begins, unless these are predicated. The
+// options hold for each step's task: a report is one of a step. A step's error or panic ends the
+// loop once the steps before it are confirmed. Within a task, Loop is a plain loop, and a part of
+// that task.
 func Loop[S any](
 	ctx context.Context, state S, step func(ctx context.Context, state S) (next S, done bool, err error), opts ...Option,
 ) (S, error) {
