@@ -124,7 +124,7 @@ func hostilePlants() []plant.Bug {
 func viewPlants() []plant.Bug {
 	bugs := []plant.Bug{
 		{
-			Name: "what was refused is not fetched anew", Test: "TestSeeds/421",
+			Name: "what was refused is not fetched anew", Test: "TestSeeds/2473",
 			Old: "\tfor _, a := range slices.Concat(e.saw, e.blind) {\n\t\tv.cache.forget(a.Part)\n\t}\n",
 			New: "\tfor _, a := range slices.Concat(e.saw, e.blind) {\n" +
 				"\t\tif !MUTANT {\n\t\t\tv.cache.forget(a.Part)\n\t\t}\n\t}\n",
