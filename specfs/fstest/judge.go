@@ -178,6 +178,7 @@ func alike(a, b *keyspace.Memory) (key []byte, same bool) {
 // fits tells whether a record's results are those of one of its states.
 func (j *judge) fits(states []*keyspace.Memory, r record) error {
 	if r.serial == 0 {
+		r.ceiling = min(r.ceiling, specfs.Version(len(states)-1))
 		for s := max(r.floor, 1); s <= r.ceiling; s++ {
 			if _, _, wrong := play(states[s], s, r); wrong == "" {
 				return nil

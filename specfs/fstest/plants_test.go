@@ -124,12 +124,6 @@ func hostilePlants() []plant.Bug {
 func viewPlants() []plant.Bug {
 	bugs := []plant.Bug{
 		{
-			Name: "what was refused is not fetched anew", Test: "TestSeeds/2473",
-			Old: "\tfor _, a := range slices.Concat(e.saw, e.blind) {\n\t\tv.cache.forget(a.Part)\n\t}\n",
-			New: "\tfor _, a := range slices.Concat(e.saw, e.blind) {\n" +
-				"\t\tif !MUTANT {\n\t\t\tv.cache.forget(a.Part)\n\t\t}\n\t}\n",
-		},
-		{
 			Name: "a part that an epoch has changed blindly and sees then is no assumption", Test: "TestSeeds/332",
 			Old: "\t\t\te.saw = append(e.saw, e.blind[i])\n",
 			New: "\t\t\tif !MUTANT {\n\t\t\t\te.saw = append(e.saw, e.blind[i])\n\t\t\t}\n",

@@ -112,7 +112,7 @@ func (p *program) onDone(m view.Done) {
 			p.world.sim.Deliver(p.id, view.Cut{})
 		}
 	case m.Serial == 0:
-		p.world.judge.add(record{client: p.id, items: []item{it}, floor: it.floor, ceiling: p.world.serial})
+		p.world.judge.add(record{client: p.id, items: []item{it}, floor: it.floor, ceiling: p.world.reached()})
 	default:
 		p.world.settle(record{client: p.id, items: []item{it}, floor: it.floor, serial: m.Serial})
 	}
@@ -124,7 +124,7 @@ func (p *program) onSettled(m view.Settled) {
 	if i < 0 {
 		i = len(p.items)
 	}
-	r := record{client: p.id, items: slices.Clone(p.items[:i]), serial: m.Serial, ceiling: p.world.serial}
+	r := record{client: p.id, items: slices.Clone(p.items[:i]), serial: m.Serial, ceiling: p.world.reached()}
 	for _, it := range r.items {
 		r.floor = max(r.floor, it.floor)
 	}

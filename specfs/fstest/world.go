@@ -209,6 +209,16 @@ func (w *World) settle(r record) {
 	w.serial = max(w.serial, r.serial) // it may have crashed within the call
 }
 
+// reached returns the highest transaction that the server may have made, and told of. What it did
+// in the call in which it crashed is seen only when it is up again.
+func (w *World) reached() specfs.Version {
+	const inOneCall = 8
+	if w.sim.Get(serverID) == nil {
+		return w.serial + inOneCall
+	}
+	return w.serial
+}
+
 // check follows the server.
 func (w *World) check() error {
 	s, ok := w.sim.Get(serverID).(*server.Server)
