@@ -88,7 +88,7 @@ func (v *View) renew(env *Env) {
 	env.Send(v.config.Server, specfs.Renew{Tag: v.lease.tag})
 }
 
-func (v *View) onRenewed(_ *Env, m specfs.Renewed) {
+func (v *View) onRenewed(m specfs.Renewed) {
 	if !v.lease.due || m.Tag != v.lease.tag {
 		return
 	}

@@ -225,7 +225,7 @@ func (v *View) Receive(env *Env, from protocol.ID, msg specfs.Message) {
 	case specfs.Notice:
 		v.onNotice(env, msg)
 	case specfs.Renewed:
-		v.onRenewed(env, msg)
+		v.onRenewed(msg)
 	}
 	v.run(env)
 }
